@@ -3,12 +3,9 @@ package handlers
 import (
 	"cmp"
 	"net/http"
-	"regexp"
 	"strings"
-	"time"
 
 	"mandate/provider/clients"
-	"mandate/provider/logout"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -97,50 +94,6 @@ func (s *server) accountPage(r *http.Request, who *storage.SignedIn) (templates.
 	return page, err
 }
 
-// passwordHint says how long a new password must be, and what makes a good one.
-func (s *server) passwordHint(l *languages.Language) string {
-	shortest, longest := s.provider.People.PasswordLengths()
-	return l.T(
-		"Use %d to %d characters. Several unrelated words are easier to remember and harder to guess than one word with special characters.",
-		shortest, longest,
-	)
-}
-
-// sessionList lists the sessions of a person, each with the path that ends it.
-func (s *server) sessionList(
-	r *http.Request,
-	l *languages.Language,
-	who *storage.SignedIn,
-	u storage.User,
-	path string,
-) (templates.SessionList, error) {
-	list := templates.SessionList{EndAllAction: s.path(path + "end/")}
-	sessions, err := s.provider.People.Sessions(r.Context(), u.ID)
-	for _, session := range sessions {
-		row := templates.SessionRow{
-			Device:   deviceName(l, session.UserAgent),
-			Address:  session.Address,
-			Since:    l.Moment(session.AuthTime),
-			LastSeen: l.Moment(session.SeenAt),
-		}
-		if session.ID == who.Session.ID {
-			// The person ends this session by logging out.
-			row.Current = true
-		} else {
-			row.EndAction = s.path(path + session.ID + "/end/")
-		}
-		list.Rows = append(list.Rows, row)
-	}
-	return list, err
-}
-
-// toAccount redirects to the account page. It serves GET at paths that only take
-// POST: a reload or a bookmark leads there.
-func (s *server) toAccount(w http.ResponseWriter, r *http.Request) error {
-	seeOther(w, r, s.path("/account/"))
-	return nil
-}
-
 // changePassword changes the password. It ends all other sessions and, if the person
 // wants, everything that was approved.
 func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
@@ -200,19 +153,6 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// endSessions ends all sessions of the person, including this one.
-func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.person(r)
-	if err != nil {
-		return err
-	}
-	_, err = s.provider.People.EndSessions(r.Context(), who.User.ID)
-	if err != nil {
-		return err
-	}
-	return s.loggedOut(w, r, &logout.Request{}, who)
-}
-
 // revokeApplication revokes what the person has approved for an application.
 func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
@@ -232,62 +172,30 @@ func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// day writes a date on a page that is in English.
-func day(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006") }
-
-// moment writes a time on a page that is in English.
-func moment(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006, 15:04 UTC") }
-
-// device returns a short name for a browser, in words of this server alone. A User-Agent may be any text of a
-// stranger, such as a message to the person or the administrator who reads the page.
-func deviceName(l *languages.Language, agent string) string {
-	return cmp.Or(BrowserName(l, agent), l.T("Unknown browser"))
+// responsibleText says to a person who is responsible for an application.
+func responsibleText(l *languages.Language, a people.Authorized) string {
+	if a.Suspended != "" {
+		return l.T("It does not work now.") + " " + l.Text(a.Suspended)
+	}
+	switch a.Standing {
+	case policy.StandingAdministrator:
+		return l.T("An administrator of this server is responsible for it.")
+	case policy.StandingPerson:
+		return l.T("Its owner is responsible for it, who is not an administrator of this server.")
+	}
+	if a.Application.Origin == storage.FromDocument {
+		return l.T("It describes itself in a metadata document. Nobody here is responsible for it or has checked it.")
+	}
+	return l.T("It registered itself. Nobody here is responsible for it or has checked it.")
 }
 
-// firstProduct matches the name of the first product and its version, if that is a number. No address of a page
-// matches: the name has no dot, and the version no letter.
-var firstProduct = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]{0,30})(/[0-9][0-9.]{0,14})?(?:[ /]|$)`)
-
-// program returns what a device calls itself, or "". The page asks whether to approve the device, so a stranger must
-// not be able to write a sentence there: only the first product is shown.
-// RFC 9110 §10.1.5: the products of a User-Agent stand in the order of their significance.
-func program(l *languages.Language, agent string) string {
-	product := firstProduct.FindStringSubmatch(agent)
+// lastUsedSentence says the same in a sentence; "" if it is not known.
+func lastUsedSentence(l *languages.Language, a people.Authorized) string {
 	switch {
-	case product == nil:
+	case a.LastUsedAt > 0:
+		return l.T("Last used %s.", l.Moment(a.LastUsedAt))
+	case a.Application.Origin == "":
 		return ""
-	case product[1] == "Mozilla": // the first product of each browser
-		return BrowserName(l, agent)
 	}
-	return product[1] + product[2]
-}
-
-// BrowserName returns a short name for a browser, or "" if its User-Agent contains no known
-// name. Every User-Agent contains Mozilla, and most contain the names of other browsers. So
-// the order matters: the first mark that is found decides.
-func BrowserName(l *languages.Language, agent string) string {
-	browser := firstNamed(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
-		"SamsungBrowser/", "Samsung Internet", "Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari", "curl/", "curl")
-	system := firstNamed(agent, "iPhone", "iPhone", "iPad", "iPad", "Android", "Android", "CrOS", "ChromeOS",
-		"Windows", "Windows", "Mac OS X", "macOS", "Linux", "Linux")
-	switch {
-	case browser == "" && system == "":
-		return ""
-	case browser == "":
-		return l.T("Browser on %s", system)
-	case system == "":
-		return browser
-	}
-	return l.T("%[1]s on %[2]s", browser, system)
-}
-
-// firstNamed returns the name of the first mark that the text contains. Its
-// arguments are pairs of a mark and a name.
-func firstNamed(text string, pairs ...string) string {
-	for i := 0; i < len(pairs); i += 2 {
-		if strings.Contains(text, pairs[i]) {
-			return pairs[i+1]
-		}
-	}
-	return ""
+	return l.T("Never used.")
 }

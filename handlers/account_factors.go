@@ -11,42 +11,10 @@ import (
 	"mandate/provider/people"
 	"mandate/storage"
 	"mandate/templates"
-	"mandate/templates/languages"
 )
 
 // The pages on which people change how they sign in. Each needs a fresh sign-in: the adapter of pages
 // leads a person to the login page for people.ErrConfirm, and back.
-
-const (
-	totpPath  = "/account/factors/totp/"
-	codesPath = "/account/factors/codes/"
-)
-
-// signInMethods describes how a person signs in.
-func (s *server) signInMethods(
-	r *http.Request,
-	l *languages.Language,
-	u storage.User,
-) (templates.SignInMethods, error) {
-	f, err := s.provider.People.Factors(r.Context(), u.ID)
-	methods := templates.SignInMethods{
-		AddTOTPURL:    s.path(totpPath),
-		RemoveTOTPURL: s.path(totpPath + "remove/"),
-		CodesURL:      s.path(codesPath),
-		Codes:         f.RecoveryCodes,
-		Passkeys:      f.Passkeys,
-		NoPassword:    u.Password == "",
-	}
-	if f.TOTPSince > 0 {
-		methods.TOTPSince = l.Day(f.TOTPSince)
-	} else if f.Passkeys == 0 && s.provider.People.Demands(u) {
-		methods.Demanded = true
-		if u.FactorDueAt > 0 {
-			methods.Due = l.Day(u.FactorDueAt)
-		}
-	}
-	return methods, err
-}
 
 // totpPage shows how to add an authenticator app.
 func (s *server) totpPage(w http.ResponseWriter, r *http.Request) error {
@@ -199,53 +167,5 @@ func (s *server) newCodes(w http.ResponseWriter, r *http.Request) error {
 	s.renew(w, in)
 	s.keepText(w, who, codesPath, "recovery codes", strings.Join(codes, " "))
 	seeOther(w, r, s.path(codesPath))
-	return nil
-}
-
-// resetFactorsPage asks an administrator whether the second factor of a person shall be removed.
-func (s *server) resetFactorsPage(w http.ResponseWriter, r *http.Request) error {
-	who, u, err := s.namedUser(r)
-	if err == nil {
-		err = s.provider.People.Confirmed(r.Context(), who)
-	}
-	if err != nil {
-		return err
-	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{
-		Frame:   s.frame(r, ""),
-		Heading: "Remove the second factor of “" + u.Username + "”?",
-		Message: "Do this only if you are sure who asks you: somebody who knows the password could ask for it too.",
-		Details: []string{
-			"The authenticator app, the passkeys and the recovery codes of the person stop working.",
-			"The accounts of other servers are removed too, if the person has a password.",
-			"The person is signed out everywhere, and can sign in with the password alone.",
-		},
-		Action:    s.userPath(u.ID) + "factors/",
-		Button:    "Remove the second factor",
-		CancelURL: s.userPath(u.ID),
-		Danger:    true,
-	})
-}
-
-// resetFactors removes the second factor of a person who has lost it.
-func (s *server) resetFactors(w http.ResponseWriter, r *http.Request) error {
-	who, u, err := s.namedUser(r)
-	if err == nil {
-		err = s.provider.People.ResetFactorsOf(r.Context(), who, u.ID)
-	}
-	if err != nil {
-		return err
-	}
-	// The accounts of a person without a password stay.
-	left, err := s.provider.Identities.Of(r.Context(), u.ID)
-	if err != nil {
-		return err
-	}
-	if len(left) > 0 {
-		s.setNotice(w, "factors-gone-accounts")
-	} else {
-		s.setNotice(w, "factors-gone")
-	}
-	seeOther(w, r, s.userPath(u.ID))
 	return nil
 }

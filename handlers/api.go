@@ -167,3 +167,16 @@ func (s *server) served(h http.Handler) handle {
 		return nil
 	}
 }
+
+// api adapts the sample API. Its errors have the format of the framework that its
+// clients know.
+func (s *server) api(h handle) http.Handler { return adapt(h, uncached, apiError) }
+
+func apiError(w http.ResponseWriter, r *http.Request, e *oauth.Error) {
+	writeError(w, r, e, apiDetail{e.Description})
+}
+
+// guarded requires an active access token with the scopes.
+func (s *server) guarded(h handle, scopes ...string) handle {
+	return s.served(s.config.SampleAPI.Require(s.api(h), scopes...))
+}

@@ -235,19 +235,6 @@ func noScope(said clients.Registration, err error) error {
 	return invalid
 }
 
-// chooseOne replaces the message about a list of checkboxes of which none is chosen.
-func chooseOne(invalid *oauth.Invalid, field string) {
-	for i, f := range invalid.Fields {
-		if f.Field == field {
-			invalid.Fields[i].Message = "Choose at least one."
-		}
-	}
-}
-
-// unnamed stands for a form without a scope. The provider reads an empty list as
-// every scope, but refuses a scope that does not exist.
-const unnamed = ""
-
 // offeredScopes returns the scopes that the standing allows, and those that are
 // already registered.
 func offeredScopes(may policy.Allowance, a *storage.Application) []string {
@@ -300,37 +287,6 @@ func readRegistration(form url.Values, offers []string, every bool) clients.Regi
 	said.Scopes = chosenScopes(said.Scopes, offers, every)
 	return said
 }
-
-// chosenScopes returns the scopes of a form as the provider reads them: none for every scope
-// that is offered, and unnamed if none is chosen.
-func chosenScopes(chosen, offers []string, every bool) []string {
-	unchosen := func(scope string) bool { return !slices.Contains(chosen, scope) }
-	switch {
-	case len(offers) == 0:
-	case len(chosen) == 0:
-		return []string{unnamed}
-	case every && len(chosen) == len(offers) && !slices.ContainsFunc(offers, unchosen):
-		return nil
-	}
-	return chosen
-}
-
-// seconds reads a lifetime in seconds. It returns 0 for an empty text, which leaves
-// the lifetime to the server, and -1 for a text that is no number. The provider
-// refuses -1.
-func seconds(text string) int64 {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		return -1
-	}
-	return n
-}
-
-func unique(names []string) []string { return oauth.Union(nil, names) }
 
 // stored returns the form values that correspond to a registered application.
 func (s *server) stored(a storage.Application) url.Values {

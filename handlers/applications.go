@@ -3,7 +3,6 @@ package handlers
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -345,10 +344,6 @@ func (s *server) deleteApplication(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-func (s *server) applicationPath(id, rest string) string {
-	return s.path("/o/applications/" + id + "/" + rest)
-}
-
 func typeName(a storage.Application) string {
 	if a.ClientType == policy.Public {
 		return "Public"
@@ -384,18 +379,6 @@ func ownerText(a storage.Application) string {
 	return cmp.Or(owner(a), "Nobody")
 }
 
-// lines splits a text that has one entry per line.
-func lines(text string) []string {
-	var entries []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line != "" && !slices.Contains(entries, line) {
-			entries = append(entries, line)
-		}
-	}
-	return entries
-}
-
 func lifetime(own int64, standard time.Duration, most int64) string {
 	if own > 0 {
 		return span(time.Duration(min(own, most)) * time.Second)
@@ -404,30 +387,4 @@ func lifetime(own int64, standard time.Duration, most int64) string {
 		return span(limit) + ", the longest that its standing allows"
 	}
 	return span(standard) + ", the default of this server"
-}
-
-// span writes a number of seconds, and the same duration in a larger unit.
-func span(d time.Duration) string {
-	text := fmt.Sprintf("%d seconds", int64(d/time.Second))
-	if units := inUnits(d); units != "" {
-		text += " (" + units + ")"
-	}
-	return text
-}
-
-// inUnits returns a time in days, hours or minutes, or "" if it is not a whole number of them.
-func inUnits(d time.Duration) string {
-	for _, unit := range []struct {
-		name string
-		of   time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
-		n := d / unit.of
-		if n == 1 && d%unit.of == 0 {
-			return "1 " + unit.name
-		}
-		if n > 1 && d%unit.of == 0 {
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		}
-	}
-	return ""
 }

@@ -163,11 +163,6 @@ func (s *server) loginFor(
 	return s.toLogin(w, r, s.again(w, r, a), a.LoginHint(), why)
 }
 
-// browserName is the cookie that names a browser while its person signs in for a pushed
-// request, or for one in a request object, or with a passkey. Without it, a sign-in sees that the browser refuses
-// cookies.
-const browserName = "browser"
-
 // again returns the address that leads back to exactly this request. The person may take longer
 // than a request URI or a request object is valid, in this browser alone: nobody can send the
 // address to another person.
@@ -200,20 +195,6 @@ func (s *server) keepLoginProof(w http.ResponseWriter, in *people.SignIn, next s
 	if request != nil {
 		s.setCookie(w, loginProof, s.provider.Authorizations.LoginProof(in, request), authorize.LoginProofLife)
 	}
-}
-
-// authorizationRequest returns the parameters of the authorization request to which a login
-// leads, or nil.
-func (s *server) authorizationRequest(next string) url.Values {
-	to, err := url.Parse(next)
-	if err != nil || strings.TrimSuffix(to.EscapedPath(), "/") != s.path("/o/authorize") {
-		return nil
-	}
-	request, err := url.ParseQuery(to.RawQuery)
-	if err != nil {
-		return nil
-	}
-	return request
 }
 
 // loginProof is the cookie that shows for which request the person has just signed in.
@@ -384,4 +365,24 @@ func (s *server) proceed(
 		return err
 	}
 	return s.answer(w, r, response)
+}
+
+// answer sends an authorization response to the client, through the browser.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, response redirect.Response) error {
+	if response.Failed != nil {
+		return response.Failed
+	}
+	if !response.FormPost {
+		seeOther(w, r, response.Location())
+		return nil
+	}
+	return s.render(w, r, http.StatusOK, s.formPost(r, response))
+}
+
+func (s *server) formPost(r *http.Request, response redirect.Response) templates.FormPost {
+	page := templates.FormPost{Frame: s.frame(r, ""), Action: response.RedirectURI}
+	for _, p := range response.Parameters {
+		page.Parameters = append(page.Parameters, templates.Hidden{Name: p.Name, Value: p.Value})
+	}
+	return page
 }

@@ -184,3 +184,12 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.answer(w, r, response)
 }
+
+// logoAddress is the path of the logo of an application, or "".
+func (s *server) logoAddress(a storage.Application) string {
+	name := s.provider.Clients.LogoName(a)
+	if name == "" {
+		return ""
+	}
+	return s.path("/logo/") + name + "/"
+}

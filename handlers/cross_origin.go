@@ -3,8 +3,6 @@ package handlers
 import (
 	"net/http"
 	"strings"
-
-	"mandate/provider/oauth"
 )
 
 // anyOrigin lets scripts of every site call a path. It is for endpoints that use no
@@ -41,17 +39,5 @@ func (s *server) proven(next handle) handle {
 			w.Header().Set("DPoP-Nonce", nonce)
 		}
 		return next(w, r)
-	}
-}
-
-// sameOrigin refuses a form that a page of another site has sent with the person's
-// cookies.
-func sameOrigin(allowed *http.CrossOriginProtection, h handle) handle {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		err := allowed.Check(r)
-		if err != nil {
-			return oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This form was sent from another site, so nothing was done. Open the page here and send it again.")
-		}
-		return h(w, r)
 	}
 }

@@ -7,29 +7,10 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider/authorize"
-	"mandate/provider/device"
 	"mandate/provider/oauth"
 	"mandate/storage"
 	"mandate/templates"
 )
-
-// deviceAuthorization is the device authorization endpoint (RFC 8628 §3.1).
-func (s *server) deviceAuthorization(w http.ResponseWriter, r *http.Request) error {
-	from := s.browser(r)
-	codes, application, err := s.provider.Devices.Authorize(r.Context(), r, device.Origin{
-		Address:   from.Address,
-		UserAgent: from.UserAgent,
-	})
-	if application != nil {
-		request.Note(r.Context(), "client", application.ClientID)
-	}
-	if err != nil {
-		return err
-	}
-	request.Note(r.Context(), leftOut, codes.LeftOut.String())
-	request.Outcome(r.Context(), "ok")
-	return writeJSON(w, http.StatusOK, codes)
-}
 
 // devicePage asks for the code that a device shows (RFC 8628 §3.3). A code in the address
 // only fills the field: a link of a stranger neither approves anything nor uses one of the

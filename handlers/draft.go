@@ -3,7 +3,6 @@ package handlers
 import (
 	"errors"
 	"maps"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,40 +39,6 @@ func (s *server) draftCookie(r *http.Request, value string) http.Cookie {
 
 // pageOf returns the path of a request without its last slash, with and without which it is one page.
 func pageOf(r *http.Request) string { return strings.TrimSuffix(r.URL.EscapedPath(), "/") }
-
-// fresh leads a person whose sign-in is too long ago to the login page before a form is obeyed. The form is kept for
-// its page. One that is too long for a cookie comes back at once, and is sent again after a sign-in in another tab.
-func (s *server) fresh(h handle) handle {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method != http.MethodPost {
-			return h(w, r)
-		}
-		who, err := s.person(r)
-		if err == nil {
-			err = s.provider.People.Confirmed(r.Context(), who)
-		}
-		if !errors.Is(err, people.ErrConfirm) {
-			if err == nil {
-				err = h(w, r)
-			}
-			return err
-		}
-		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-		if kind != "multipart/form-data" { // a file cannot be kept
-			err = s.readForm(r)
-			if err == nil {
-				err = checkValues(r.PostForm, slices.Collect(maps.Keys(r.PostForm)))
-			}
-			if err == nil && len(r.PostForm) > 0 && !s.keepForm(w, r, who) {
-				return s.sendAgain(w, r)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return s.toLogin(w, r, r.URL.RequestURI(), who.User.Username, confirmLogin)
-	}
-}
 
 // keepForm keeps the form that was sent for its page. It reports whether the form is short enough.
 func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *storage.SignedIn) bool {

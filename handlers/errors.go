@@ -59,22 +59,6 @@ func explained(l *languages.Language, code errorcode.Code, all string) templates
 	return page
 }
 
-// renderPublic writes a page that is the same for everybody who reads the language, so that caches may keep it. Its frame has no
-// person and no notice.
-func (s *server) renderPublic(w http.ResponseWriter, r *http.Request, page any) error {
-	l := s.language(r)
-	body, err := s.pages.Render(l, page)
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Cache-Control", "public, max-age=300")
-	h.Set("Content-Security-Policy", contentPolicy+"; form-action 'none'")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	writePage(w, l, http.StatusOK, body)
-	return nil
-}
-
 // oauth adapts the endpoints whose error responses have the form of RFC 6749 §5.2, which has error_uri.
 func (s *server) oauth(h handle) http.Handler {
 	return adapt(h, uncached, func(w http.ResponseWriter, r *http.Request, e *oauth.Error) {

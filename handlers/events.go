@@ -19,14 +19,10 @@ import (
 	"mandate/templates"
 )
 
-const eventsPath = "/admin/events/"
-
 // The fields by which the event log is filtered.
 const (
-	byKind    = "kind"
 	byPerson  = "person"
 	byActor   = "by"
-	byObject  = "object"
 	byAddress = "address"
 	bySince   = "since"
 	byUntil   = "until"

@@ -164,3 +164,6 @@ func (s *server) takeText(w http.ResponseWriter, r *http.Request, who *storage.S
 func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, id string) string {
 	return s.takeText(w, r, who, "/o/applications/"+id, "secret of "+id)
 }
+
+// leftCookie names the server at which a person can sign out too.
+const leftCookie = "left"

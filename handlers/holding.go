@@ -6,12 +6,10 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider/clients"
-	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/registration"
 	"mandate/storage"
 	"mandate/templates"
-	"mandate/templates/languages"
 )
 
 // applicationUse describes where an application came from, and what it holds.
@@ -50,23 +48,6 @@ func statementText(s registration.Statement) string {
 	return "Of " + s.Issuer + ", which does not vouch for the present name together with all redirect URIs"
 }
 
-// responsibleText says to a person who is responsible for an application.
-func responsibleText(l *languages.Language, a people.Authorized) string {
-	if a.Suspended != "" {
-		return l.T("It does not work now.") + " " + l.Text(a.Suspended)
-	}
-	switch a.Standing {
-	case policy.StandingAdministrator:
-		return l.T("An administrator of this server is responsible for it.")
-	case policy.StandingPerson:
-		return l.T("Its owner is responsible for it, who is not an administrator of this server.")
-	}
-	if a.Application.Origin == storage.FromDocument {
-		return l.T("It describes itself in a metadata document. Nobody here is responsible for it or has checked it.")
-	}
-	return l.T("It registered itself. Nobody here is responsible for it or has checked it.")
-}
-
 // lastUsed says when an application last got a code or a token. The time of an application
 // of unknown origin is not known before its first use after the column was added.
 func lastUsed(at int64, origin string) string {
@@ -77,17 +58,6 @@ func lastUsed(at int64, origin string) string {
 		return "Unknown"
 	}
 	return "Never"
-}
-
-// lastUsedSentence says the same in a sentence; "" if it is not known.
-func lastUsedSentence(l *languages.Language, a people.Authorized) string {
-	switch {
-	case a.LastUsedAt > 0:
-		return l.T("Last used %s.", l.Moment(a.LastUsedAt))
-	case a.Application.Origin == "":
-		return ""
-	}
-	return l.T("Never used.")
 }
 
 // counted writes a number that may be the bound of a count.

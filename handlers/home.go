@@ -46,3 +46,12 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	page.AuthorizedApps, page.Sessions = len(authorized), len(sessions)
 	return s.render(w, r, http.StatusOK, page)
 }
+
+// elsewhere returns the server at which a person who has just signed out here can sign out too.
+func (s *server) elsewhere(r *http.Request) *templates.ServerButton {
+	other, err := s.provider.Identities.Server(s.cookie(r, leftCookie))
+	if err != nil || !other.Logout {
+		return nil
+	}
+	return &templates.ServerButton{Label: other.Label, Action: s.path("/logout/with/" + other.Name + "/")}
+}

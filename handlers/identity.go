@@ -12,7 +12,6 @@ import (
 	"mandate/provider/people"
 	"mandate/storage"
 	"mandate/templates"
-	"mandate/templates/languages"
 )
 
 // The pages on which people sign in with another server (OIDC Core §3.1).
@@ -20,11 +19,8 @@ import (
 const (
 	// leavingCookie is the cookie of a browser whose person is at another server.
 	leavingCookie = "leaving"
-	// leftCookie names the server at which a person can sign out too.
-	leftCookie = "left"
 
-	withPath       = "/login/with/"
-	identitiesPath = "/account/identities/"
+	withPath = "/login/with/"
 )
 
 // serverButtons returns the buttons of the login page. They carry where the person goes on.
@@ -139,32 +135,6 @@ func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *oauth.Er
 	return s.render(w, r, page.Status, page)
 }
 
-// identityList lists the accounts of other servers with which a person signs in.
-func (s *server) identityList(r *http.Request, u storage.User) (templates.IdentityList, error) {
-	own, err := s.provider.Identities.Of(r.Context(), u.ID)
-	var list templates.IdentityList
-	for _, one := range own {
-		list.Rows = append(list.Rows, s.identityRow(s.language(r), one))
-	}
-	for _, other := range s.provider.Identities.Servers() {
-		if !slices.ContainsFunc(own, func(one people.OwnIdentity) bool { return one.Issuer == other.Issuer }) {
-			list.Add = append(list.Add, templates.ServerButton{Label: other.Label, Action: s.path(identitiesPath + "new/" + other.Name + "/")})
-		}
-	}
-	return list, err
-}
-
-func (s *server) identityRow(l *languages.Language, one people.OwnIdentity) templates.IdentityRow {
-	row := templates.IdentityRow{Label: one.Server.Label, Added: l.Day(one.CreatedAt), RemoveURL: s.path(identitiesPath + one.ID + "/remove/")}
-	if row.Label == "" {
-		row.Label, row.Gone = one.Issuer, true
-	}
-	if one.LastUsedAt > 0 {
-		row.LastUsed = l.Moment(one.LastUsedAt)
-	}
-	return row
-}
-
 // newIdentityPage says what adding an account of another server means. The person must have signed in a
 // moment ago.
 func (s *server) newIdentityPage(w http.ResponseWriter, r *http.Request) error {
@@ -206,58 +176,6 @@ func (s *server) addable(r *http.Request) (*storage.SignedIn, people.Server, err
 	return who, other, err
 }
 
-// identity returns the identity of the path, which belongs to the person who is signed in.
-func (s *server) identity(r *http.Request) (*storage.SignedIn, people.OwnIdentity, error) {
-	who, err := s.person(r)
-	if err != nil {
-		return nil, people.OwnIdentity{}, err
-	}
-	id, err := variable(r, "id")
-	if err != nil {
-		return nil, people.OwnIdentity{}, err
-	}
-	own, err := s.provider.Identities.Of(r.Context(), who.User.ID)
-	if err != nil {
-		return nil, people.OwnIdentity{}, err
-	}
-	at := slices.IndexFunc(own, func(one people.OwnIdentity) bool { return one.ID == id })
-	if at < 0 {
-		return nil, people.OwnIdentity{}, oauth.ErrNotFound
-	}
-	return who, own[at], nil
-}
-
-// removeIdentityPage asks before an account of another server is removed.
-func (s *server) removeIdentityPage(w http.ResponseWriter, r *http.Request) error {
-	who, one, err := s.identity(r)
-	if err == nil {
-		err = s.provider.People.Confirmed(r.Context(), who)
-	}
-	if err != nil {
-		return err
-	}
-	l := s.language(r)
-	row := s.identityRow(l, one)
-	return s.render(w, r, http.StatusOK, templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Stop signing in with %s?", row.Label),
-		Message: l.T("Your account there no longer signs you in here. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
-		Action:  row.RemoveURL, Button: l.T("Remove the account"), CancelURL: s.path("/account/"), Danger: true})
-}
-
-// removeIdentity removes an account of another server.
-func (s *server) removeIdentity(w http.ResponseWriter, r *http.Request) error {
-	who, one, err := s.identity(r)
-	if err != nil {
-		return err
-	}
-	in, err := s.provider.Identities.Remove(r.Context(), who, one.ID)
-	if err != nil {
-		return err
-	}
-	s.renew(w, in)
-	s.setNotice(w, "identity-gone")
-	return s.toAccount(w, r)
-}
-
 // leaveSignedOut leads a person who has signed out here to the sign-out at another server. It has no
 // effect here, so any site may send a browser to it.
 func (s *server) leaveSignedOut(w http.ResponseWriter, r *http.Request) error {
@@ -274,13 +192,4 @@ func (s *server) leaveSignedOut(w http.ResponseWriter, r *http.Request) error {
 	}
 	seeOther(w, r, address)
 	return nil
-}
-
-// elsewhere returns the server at which a person who has just signed out here can sign out too.
-func (s *server) elsewhere(r *http.Request) *templates.ServerButton {
-	other, err := s.provider.Identities.Server(s.cookie(r, leftCookie))
-	if err != nil || !other.Logout {
-		return nil
-	}
-	return &templates.ServerButton{Label: other.Label, Action: s.path("/logout/with/" + other.Name + "/")}
 }

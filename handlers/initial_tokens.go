@@ -15,8 +15,6 @@ import (
 	"mandate/templates"
 )
 
-const initialTokensPath = "/admin/registration-tokens/"
-
 // initialTokens lists the initial access tokens, and has a form that makes one. It is for
 // administrators.
 func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {

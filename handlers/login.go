@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"mandate/handlers/request"
 	"mandate/provider/authorize"
@@ -218,55 +216,4 @@ func (s *server) withoutCookies(r *http.Request) string {
 		"the browser keeps no cookie: it refuses them, or a proxy removes them, or it is not at the base URL",
 	)
 	return s.language(r).T("Your browser refuses the cookies of this site, and without them it cannot stay signed in. Allow cookies for this site in the settings of the browser, then sign in again.")
-}
-
-// formStatus returns the status of the form after a failed login. It is not 401,
-// which would require a challenge (RFC 9110 §15.5.2).
-func formStatus(e *oauth.Error) int {
-	if e.Status == http.StatusTooManyRequests {
-		return e.Status
-	}
-	return invalidForm
-}
-
-// ownAddress returns the path to which the login leads. It accepts only paths of
-// this server below its base path, and returns the start page for anything else.
-// Otherwise this server would be an open redirector (RFC 9700 §4.11.2).
-func (s *server) ownAddress(next string) string {
-	home := s.path("/")
-	if rest, ok := strings.CutPrefix(next, s.origin); ok {
-		next = rest
-	}
-	// A path with two slashes at its start names a host. A browser reads a backslash
-	// as a slash.
-	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || !utf8.ValidString(next) {
-		return home
-	}
-	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
-		return home
-	}
-	if u.Path != s.base && !strings.HasPrefix(u.EscapedPath(), s.base+"/") || !isNormalized(u.Path) {
-		return home
-	}
-	// The query stays as it is. It may be an authorization request, whose state the
-	// client gets back byte for byte.
-	target := u.EscapedPath()
-	if u.RawQuery != "" {
-		target += "?" + u.RawQuery
-	}
-	return asciiURL(target)
-}
-
-// isNormalized reports whether a browser uses the path as it is and does not normalize it.
-func isNormalized(path string) bool {
-	if strings.Contains(path, "//") || strings.ContainsRune(path, '\\') || strings.ContainsFunc(path, unicode.IsControl) {
-		return false
-	}
-	for segment := range strings.SplitSeq(path, "/") {
-		if segment == "." || segment == ".." {
-			return false
-		}
-	}
-	return true
 }

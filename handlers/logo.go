@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"github.com/gorilla/mux"
-
-	"mandate/storage"
 )
 
 // logo answers with the logo of an application that one of our pages shows. The page does not
@@ -26,13 +24,4 @@ func (s *server) logo(w http.ResponseWriter, r *http.Request) error {
 	h.Del("Pragma")
 	_, _ = w.Write(picture) // an error here means that the client has disconnected
 	return nil
-}
-
-// logoAddress is the path of the logo of an application, or "".
-func (s *server) logoAddress(a storage.Application) string {
-	name := s.provider.Clients.LogoName(a)
-	if name == "" {
-		return ""
-	}
-	return s.path("/logo/") + name + "/"
 }

@@ -249,3 +249,16 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 	}
 	return s.render(w, r, page.Status, page)
 }
+
+// endSessions ends all sessions of the person, including this one.
+func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	_, err = s.provider.People.EndSessions(r.Context(), who.User.ID)
+	if err != nil {
+		return err
+	}
+	return s.loggedOut(w, r, &logout.Request{}, who)
+}

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider/redirect"
-	"mandate/templates"
 )
 
 // jwks returns the set of public keys (RFC 7517 §5, OIDC Core §10.1.1).
@@ -40,24 +38,4 @@ func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return writeJSON(w, http.StatusOK, answer.Claims)
-}
-
-// answer sends an authorization response to the client, through the browser.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, response redirect.Response) error {
-	if response.Failed != nil {
-		return response.Failed
-	}
-	if !response.FormPost {
-		seeOther(w, r, response.Location())
-		return nil
-	}
-	return s.render(w, r, http.StatusOK, s.formPost(r, response))
-}
-
-func (s *server) formPost(r *http.Request, response redirect.Response) templates.FormPost {
-	page := templates.FormPost{Frame: s.frame(r, ""), Action: response.RedirectURI}
-	for _, p := range response.Parameters {
-		page.Parameters = append(page.Parameters, templates.Hidden{Name: p.Name, Value: p.Value})
-	}
-	return page
 }

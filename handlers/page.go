@@ -230,3 +230,19 @@ const invalidForm = http.StatusUnprocessableEntity
 func noteInvalid(r *http.Request, invalid *oauth.Invalid) {
 	request.Note(r.Context(), "error", "invalid: "+fieldNames(invalid))
 }
+
+// renderPublic writes a page that is the same for everybody who reads the language, so that caches may keep it. Its frame has no
+// person and no notice.
+func (s *server) renderPublic(w http.ResponseWriter, r *http.Request, page any) error {
+	l := s.language(r)
+	body, err := s.pages.Render(l, page)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("Content-Security-Policy", contentPolicy+"; form-action 'none'")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	writePage(w, l, http.StatusOK, body)
+	return nil
+}

@@ -13,18 +13,6 @@ import (
 	"mandate/templates"
 )
 
-const newPasskeyPath = "/account/passkeys/new/"
-
-// offered returns ErrNotFound if browsers offer no passkeys at the address of this server.
-func (s *server) offered(h handle) handle {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if !s.provider.Passkeys.Offered() {
-			return oauth.ErrNotFound
-		}
-		return h(w, r)
-	}
-}
-
 // showLogin renders the login page, with a request for a passkey.
 func (s *server) showLogin(w http.ResponseWriter, r *http.Request, status int, page templates.Login) error {
 	if !s.provider.Passkeys.Offered() {
@@ -90,35 +78,6 @@ func (s *server) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
 // authenticatorResponse reads what the script sends after an authenticator has answered.
 func authenticatorResponse(r *http.Request) people.Response {
 	return people.Response{Ticket: r.PostForm.Get("ticket"), JSON: r.PostForm.Get("response")}
-}
-
-// passkeyList lists the passkeys of a person for the account page. It is nil if there can be none.
-func (s *server) passkeyList(r *http.Request, u storage.User) (*templates.PasskeyList, error) {
-	if !s.provider.Passkeys.Offered() {
-		return nil, nil
-	}
-	stored, err := s.provider.Passkeys.Of(r.Context(), u.ID)
-	list := &templates.PasskeyList{AddURL: s.path(newPasskeyPath), Full: len(stored) >= people.MaxPasskeys}
-	for _, k := range stored {
-		list.Rows = append(list.Rows, s.passkeyRow(r, k))
-	}
-	return list, err
-}
-
-func (s *server) passkeyRow(r *http.Request, k storage.Passkey) templates.PasskeyRow {
-	l := s.language(r)
-	row := templates.PasskeyRow{
-		Name:           k.Name,
-		Added:          l.Day(k.CreatedAt),
-		BackupEligible: k.BackupEligible,
-		BackedUp:       k.BackedUp,
-		URL:            s.path("/account/passkeys/" + k.ID + "/"),
-		RemoveURL:      s.path("/account/passkeys/" + k.ID + "/remove/"),
-	}
-	if k.LastUsedAt > 0 {
-		row.LastUsed = l.Moment(k.LastUsedAt)
-	}
-	return row
 }
 
 // newPasskeyPage asks the browser for a new passkey. The person must have signed in a moment ago. An
@@ -208,104 +167,5 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	s.renew(w, in)
 	s.setNotice(w, "passkey")
 	seeOther(w, r, s.passkeyRow(r, made).URL)
-	return nil
-}
-
-// passkey returns the passkey of the path, which belongs to the person who is signed in.
-func (s *server) passkey(r *http.Request) (*storage.SignedIn, storage.Passkey, error) {
-	who, err := s.person(r)
-	if err != nil {
-		return nil, storage.Passkey{}, err
-	}
-	id, err := variable(r, "id")
-	if err != nil {
-		return nil, storage.Passkey{}, err
-	}
-	k, err := s.provider.Passkeys.One(r.Context(), who.User.ID, id)
-	return who, k, err
-}
-
-// passkeyPage shows a passkey, with a form for its name.
-func (s *server) passkeyPage(w http.ResponseWriter, r *http.Request) error {
-	_, k, err := s.passkey(r)
-	if err != nil {
-		return err
-	}
-	return s.render(w, r, http.StatusOK, s.namePasskey(r, k, templates.Field{Value: k.Name}))
-}
-
-func (s *server) namePasskey(r *http.Request, k storage.Passkey, name templates.Field) templates.Passkey {
-	row := s.passkeyRow(r, k)
-	return templates.Passkey{
-		Frame:     s.frame(r, ""),
-		Passkey:   row,
-		Action:    row.URL,
-		CancelURL: s.path("/account/"),
-		NameField: name,
-	}
-}
-
-// renamePasskey changes the name of a passkey.
-func (s *server) renamePasskey(w http.ResponseWriter, r *http.Request) error {
-	who, k, err := s.passkey(r)
-	if err != nil {
-		return err
-	}
-	err = s.parseForm(r)
-	if err != nil {
-		return err
-	}
-	name := r.PostForm.Get("name")
-	err = s.provider.Passkeys.Rename(r.Context(), who.User.ID, k.ID, name)
-	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
-		noteInvalid(r, invalid)
-		return s.render(w, r, invalidForm, s.namePasskey(r, k, templates.Field{
-			Value: name,
-			Error: problem(s.language(r), invalid, "name"),
-		}))
-	}
-	if err != nil {
-		return err
-	}
-	s.setNotice(w, "saved")
-	seeOther(w, r, s.path("/account/"))
-	return nil
-}
-
-// removePasskeyPage asks before a passkey is removed. The person must have signed in a moment ago.
-func (s *server) removePasskeyPage(w http.ResponseWriter, r *http.Request) error {
-	who, k, err := s.passkey(r)
-	if err != nil {
-		return err
-	}
-	err = s.provider.People.Confirmed(r.Context(), who)
-	if err != nil {
-		return err
-	}
-	l := s.language(r)
-	return s.render(w, r, http.StatusOK, templates.Ask{
-		Frame:     s.frame(r, ""),
-		Heading:   l.T("Remove the passkey “%s”?", k.Name),
-		Message:   l.T("It no longer signs you in. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
-		Action:    s.passkeyRow(r, k).RemoveURL,
-		Button:    l.T("Remove the passkey"),
-		CancelURL: s.path("/account/"),
-		Danger:    true,
-	})
-}
-
-// removePasskey removes a passkey.
-func (s *server) removePasskey(w http.ResponseWriter, r *http.Request) error {
-	who, k, err := s.passkey(r)
-	if err != nil {
-		return err
-	}
-	in, err := s.provider.Passkeys.Remove(r.Context(), who, k.ID)
-	if err != nil {
-		return err
-	}
-	s.renew(w, in)
-	s.setNotice(w, "passkey-gone")
-	seeOther(w, r, s.path("/account/"))
 	return nil
 }

@@ -4,12 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
-	"mandate/handlers/request"
 	"mandate/provider/oauth"
-	"mandate/provider/people"
-	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -45,12 +41,6 @@ func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 	page.Name = templates.Field{Value: oauth.Clip(name, 600), Error: why.at("username")}
 	page.Error = why.limit
 	return s.render(w, r, why.status, page)
-}
-
-// ownReferrer keeps the path of a page out of the Referer of its own style sheet, because the path
-// contains a secret. The value is not no-referrer: see pageHeaders.
-func ownReferrer(w http.ResponseWriter) {
-	w.Header().Set("Referrer-Policy", "strict-origin")
 }
 
 // secretLink returns the secret of the path.
@@ -91,15 +81,6 @@ func (s *server) deadLink(w http.ResponseWriter, r *http.Request) error {
 		templates.Link{URL: s.path(forgotPath), Label: l.T("Ask for a new link")})
 }
 
-// showDeadLink shows that a link does not work, and where to go on.
-func (s *server) showDeadLink(w http.ResponseWriter, r *http.Request, text string, ways ...templates.Link) error {
-	const status, code = http.StatusNotFound, "not_found"
-	request.Note(r.Context(), "error", "the link was already used, has ended, or is not valid")
-	request.Outcome(r.Context(), code)
-	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: s.language(r).T("This link does not work any more"),
-		Message: text, Code: code, RequestID: request.ID(r), BackURL: ways[0].URL, BackLabel: ways[0].Label, More: ways[1:]})
-}
-
 // reset sets the password. It does not sign the person in: whoever reads the mail must also pass
 // the other steps of the sign-in.
 func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
@@ -131,55 +112,3 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 	page.Password.Error = why.at("new_password")
 	return s.render(w, r, why.status, page)
 }
-
-// makeResetLink makes a link for a person, which the administrator passes on. The person's page
-// shows it once.
-func (s *server) makeResetLink(w http.ResponseWriter, r *http.Request) error {
-	who, u, err := s.namedUser(r)
-	if err != nil {
-		return err
-	}
-	actor, err := s.acting(r, who)
-	if err != nil {
-		return err
-	}
-	link, _, err := s.provider.People.MakeResetLink(r.Context(), actor, u.ID)
-	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
-		noteInvalid(r, invalid)
-		form, err := s.storedUser(r, u)
-		if err != nil {
-			return err
-		}
-		page, err := s.userForm(r, who, &u, form, invalid)
-		if err != nil {
-			return err
-		}
-		return s.render(w, r, invalidForm, page)
-	}
-	if err != nil {
-		return err
-	}
-	s.keepText(w, who, personPath(u.ID), resetLinkOf(u), link)
-	seeOther(w, r, s.userPath(u.ID))
-	return nil
-}
-
-// toResetLink leads back to the page with the button, for an administrator who had to sign in again.
-func (s *server) toResetLink(w http.ResponseWriter, r *http.Request) error {
-	who, u, err := s.namedUser(r)
-	if err != nil {
-		return err
-	}
-	err = s.sayOnceMore(w, r, who)
-	if err != nil {
-		return err
-	}
-	seeOther(w, r, s.userPath(u.ID)) // not to the button: the message is at the top
-	return nil
-}
-
-// resetLinkOf names the text that carries a link to the page of a person.
-func resetLinkOf(u storage.User) string { return "reset link of " + u.ID }
-
-// resetMinutes is how long a link works.
-const resetMinutes = int(people.ResetLife / time.Minute)

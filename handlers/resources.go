@@ -190,17 +190,6 @@ func version(a resources.Resource) string {
 	return strings.TrimSpace(strconv.FormatInt(a.Version, 10) + " " + a.Generation)
 }
 
-// sentVersion returns the version that the page of a form showed, or -1, which nothing has.
-func sentVersion(form url.Values) int64 { return readVersion(form.Get("version")) }
-
-func readVersion(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
 // changeResource changes a resource as the form says. The form has the version that the
 // administrator saw, so that nobody overwrites a change without having seen it.
 func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {

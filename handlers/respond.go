@@ -47,10 +47,6 @@ func adapt(h handle, prepare func(http.Header), write failure) http.Handler {
 // protocol adapts the endpoints that programs call as a specification says.
 func (s *server) protocol(h handle) http.Handler { return adapt(h, uncached, protocolError) }
 
-// api adapts the sample API. Its errors have the format of the framework that its
-// clients know.
-func (s *server) api(h handle) http.Handler { return adapt(h, uncached, apiError) }
-
 // uncached sets both headers that RFC 6749 §5.1 requires.
 func uncached(h http.Header) {
 	h.Set("Cache-Control", "no-store")
@@ -122,10 +118,6 @@ func protocolError(w http.ResponseWriter, r *http.Request, e *oauth.Error) {
 	writeError(w, r, e, protocolBody{Error: e.Code, Description: e.Description})
 }
 
-func apiError(w http.ResponseWriter, r *http.Request, e *oauth.Error) {
-	writeError(w, r, e, apiDetail{e.Description})
-}
-
 func writeError(w http.ResponseWriter, r *http.Request, e *oauth.Error, body any) {
 	if e.Challenge != "" {
 		w.Header().Set("WWW-Authenticate", e.Challenge)
@@ -192,3 +184,6 @@ func asciiURL(target string) string {
 	}
 	return b.String()
 }
+
+// leftOut is the attribute of a log line for the scopes of a request that its application cannot get.
+const leftOut = "scopes_left_out"

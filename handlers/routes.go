@@ -1,10 +1,8 @@
 package handlers
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/gorilla/mux"
@@ -245,39 +243,6 @@ func (s *server) atRoot(r *router) routing {
 			r.add(path, named)
 		}
 	}
-}
-
-// on maps each method of a path to its handler.
-type on map[string]handle
-
-func (m on) serve(w http.ResponseWriter, r *http.Request) error {
-	h := m[r.Method]
-	// RFC 9110 §9.3.2: HEAD is GET without the content.
-	if h == nil && r.Method == http.MethodHead {
-		h = m[get]
-	}
-	if h != nil {
-		return h(w, r)
-	}
-	methods := m.names()
-	// RFC 9110 §15.5.6: a response that refuses a method lists the allowed methods.
-	w.Header().Set("Allow", strings.Join(methods, ", "))
-	return &oauth.Error{Status: http.StatusMethodNotAllowed, Code: "invalid_request",
-		Description: "This address does not support that method. Use " + strings.Join(methods, " or ") + "."}
-}
-
-// names returns the methods that a path supports.
-func (m on) names() []string {
-	methods := slices.Sorted(maps.Keys(m))
-	if m[get] != nil {
-		methods = slices.Insert(methods, slices.Index(methods, get)+1, http.MethodHead)
-	}
-	return methods
-}
-
-// guarded requires an active access token with the scopes.
-func (s *server) guarded(h handle, scopes ...string) handle {
-	return s.served(s.config.SampleAPI.Require(s.api(h), scopes...))
 }
 
 func (s *server) notFound(http.ResponseWriter, *http.Request) error { return oauth.ErrNotFound }

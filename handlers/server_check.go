@@ -96,14 +96,3 @@ func (s *server) serverCheck(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
-
-// arrival answers a check of this server that asks how its request has arrived.
-func (s *server) arrival(w http.ResponseWriter, r *http.Request) error {
-	at := s.requests.Arrival(r, checkup.ClaimedAddress)
-	answer, err := s.provider.AnswerArrival(r.Header.Get(checkup.QuestionHeader), checkup.Arrival(at))
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	return writeJSON(w, http.StatusOK, map[string]string{"arrival": answer})
-}

@@ -63,32 +63,6 @@ func (s *server) person(r *http.Request) (*storage.SignedIn, error) {
 	return who, err
 }
 
-// bounded limits the forms that are sent in a session since its last sign-in: each may store an event.
-func (s *server) bounded(h handle) handle {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method != http.MethodPost {
-			return h(w, r)
-		}
-		who, err := s.signedIn(r)
-		if err != nil {
-			return err
-		}
-		if who == nil {
-			return h(w, r)
-		}
-		refused, err := s.provider.People.MaySend(who)
-		if err != nil {
-			return err
-		}
-		err = h(w, r)
-		failed := err != nil || request.Status(w) >= http.StatusBadRequest
-		if failed && !request.RecordOf(r.Context()).Counts {
-			refused()
-		}
-		return err
-	}
-}
-
 // errStep is returned by a handler if the session of an administrator is too weak for one.
 var errStep = errors.New("the session needs a second factor")
 

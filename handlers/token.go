@@ -27,9 +27,6 @@ func (s *server) token(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-// leftOut is the attribute of a log line for the scopes of a request that its application cannot get.
-const leftOut = "scopes_left_out"
-
 // otherGrant stands for every grant type that the server does not know.
 const otherGrant = "other"
 
