@@ -20,7 +20,7 @@ func TestStandingDocs(t *testing.T) {
 }
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.
-var marked = config.Config{Provider: config.Provider{
+var marked = config.Config{Provider: config.Provider{Policy: config.Policy{
 	Scopes: config.Scopes{
 		{Name: "default"},
 		{Name: "other"},
@@ -52,12 +52,12 @@ var marked = config.Config{Provider: config.Provider{
 	OpenRefreshTokenExpire:         10 * time.Second,
 	RefreshTokenGracePeriod:        41 * time.Second,
 	OpenRefreshTokenGracePeriod:    42 * time.Second,
-}}
+}}}
 
 // setting names the setting that has a number in the marked configuration.
 func setting(t *testing.T, n int64) string {
 	t.Helper()
-	settings := reflect.ValueOf(marked.Provider)
+	settings := reflect.ValueOf(marked.Provider.Policy)
 	for i := range settings.NumField() {
 		key := settings.Type().Field(i).Tag.Get("key")
 		switch value := settings.Field(i).Interface().(type) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -23,21 +24,44 @@ type field struct {
 	name  string
 	value reflect.Value
 	tag   reflect.StructTag
+
+	owner   reflect.Type // the struct that declares it
+	goName  string       // its field
+	subject string       // its heading in the documentation
 }
 
 func (f field) secret() bool { return f.tag.Get("secret") != "" }
 
-// fieldsOf lists the settings of one struct in their order. Their full names begin
-// with name.
+// fieldsOf lists the settings of one struct in the order in which they are printed. Their full names begin with name.
 func fieldsOf(v reflect.Value, name string) []field {
-	var fields []field
+	var list []field
+	collect(v, name, &list)
+	return list
+}
+
+// collect adds the settings of a struct and of its components, which are structs without a key.
+func collect(v reflect.Value, name string, list *[]field) {
+	at, subject := len(*list), ""
 	for i := range v.NumField() {
-		key := v.Type().Field(i).Tag.Get("key")
-		if key != "" {
-			fields = append(fields, field{key: key, name: name + key, value: v.Field(i), tag: v.Type().Field(i).Tag})
+		part := v.Type().Field(i)
+		key, after := part.Tag.Get("key"), part.Tag.Get("after")
+		switch {
+		case key == "" && part.IsExported() && part.Type.Kind() == reflect.Struct:
+			collect(v.Field(i), name, list)
+			at = len(*list)
+		case key == "", key == "-": // no setting, or those of another component
+		default:
+			if after != "" {
+				at = 1 + slices.IndexFunc(*list, func(f field) bool { return f.key == after })
+			}
+			subject = cmp.Or(part.Tag.Get("subject"), subject)
+			*list = slices.Insert(*list, at, field{
+				key: key, name: name + key, value: v.Field(i), tag: part.Tag,
+				owner: v.Type(), goName: part.Name, subject: subject,
+			})
+			at++
 		}
 	}
-	return fields
 }
 
 // allFields lists the settings of both levels, without the block that contains the
@@ -115,14 +139,6 @@ func (l *loader) decode(node *yaml.Node, f field) {
 		l.scopes(node, f, target)
 	case *Pairs:
 		l.pairs(node, f, target)
-	case *[]SignInServer:
-		blocks(l, node, f, target)
-	case *[]Rule:
-		blocks(l, node, f, target)
-	case *[]Resource:
-		blocks(l, node, f, target)
-	case *[]StatementIssuer:
-		blocks(l, node, f, target)
 	case *[]string:
 		*target = l.strings(node, f)
 	case *[]netip.Prefix:
@@ -138,6 +154,10 @@ func (l *loader) decode(node *yaml.Node, f field) {
 	case *int64:
 		*target = l.number(node, f)
 	default:
+		if f.value.Kind() == reflect.Slice {
+			l.blocks(node, f)
+			return
+		}
 		l.mapping(node, f.name+".", fieldsOf(f.value, f.name+"."))
 	}
 }
@@ -351,12 +371,12 @@ func (l *loader) ordered(node *yaml.Node, f field, repeated string) Pairs {
 }
 
 // blocks reads a list whose items are mappings. A key that an item lacks has the default of its tag.
-func blocks[T any](l *loader, node *yaml.Node, f field, target *[]T) {
+func (l *loader) blocks(node *yaml.Node, f field) {
 	items := l.items(node, f)
-	*target = make([]T, len(items))
+	f.value.Set(reflect.MakeSlice(f.value.Type(), len(items), len(items)))
 	for i, item := range items {
 		name := item.name + "."
-		fields := fieldsOf(reflect.ValueOf(&(*target)[i]).Elem(), name)
+		fields := fieldsOf(f.value.Index(i), name)
 		l.itemDefaults(fields)
 		l.mapping(node.Content[i], name, fields)
 	}

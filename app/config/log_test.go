@@ -13,7 +13,7 @@ func TestLogIsPrintable(t *testing.T) {
 	const hostile = "a\u009b31mb\u202ec\nd\x1b[2Je\x7f"
 	for _, format := range []string{"text", "json"} {
 		var log bytes.Buffer
-		c := Config{LogLevel: "info", LogFormat: format}
+		c := Config{Log: Log{LogLevel: "info", LogFormat: format}}
 		c.Logger(&log).Info(hostile, "text", hostile, "error", errors.New(hostile), "number", 5, "letters", "é 日本")
 		line := strings.TrimSuffix(log.String(), "\n")
 		for _, r := range line {

@@ -84,14 +84,6 @@ func (c *Config) printValue(f field) string {
 		return flow(value, func(text string) string { return strconv.Quote(masked(f, text)) })
 	case []netip.Prefix:
 		return flow(value, func(prefix netip.Prefix) string { return strconv.Quote(prefix.String()) })
-	case []Rule:
-		return printBlocks(c, f, value)
-	case []Resource:
-		return printBlocks(c, f, value)
-	case []StatementIssuer:
-		return printBlocks(c, f, value)
-	case []SignInServer:
-		return printBlocks(c, f, value)
 	case Pairs:
 		return printPairs(value)
 	case Scopes:
@@ -103,6 +95,9 @@ func (c *Config) printValue(f field) string {
 		})
 		return "{" + pairs[1:len(pairs)-1] + "}"
 	default:
+		if f.value.Kind() == reflect.Slice {
+			return c.printBlocks(f)
+		}
 		return fmt.Sprint(value) // a number, true or false
 	}
 }
@@ -113,11 +108,11 @@ func printPairs(value Pairs) string {
 }
 
 // printBlocks writes a list whose items are mappings.
-func printBlocks[T any](c *Config, of field, items []T) string {
-	texts := make([]string, len(items))
-	for i, item := range items {
+func (c *Config) printBlocks(of field) string {
+	texts := make([]string, of.value.Len())
+	for i := range texts {
 		var pairs []string
-		for _, f := range fieldsOf(reflect.ValueOf(item), fmt.Sprintf("%s[%d].", of.name, i)) {
+		for _, f := range fieldsOf(of.value.Index(i), fmt.Sprintf("%s[%d].", of.name, i)) {
 			key, value := f.key, c.printValue(f)
 			if from := c.sources[f.name]; from.value != "" {
 				key, value = f.key+fileSuffix, strconv.Quote(from.value)
