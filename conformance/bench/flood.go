@@ -169,13 +169,15 @@ func (b *besieged) under(ctx context.Context, s *siege, rate float64) error {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
 	ended, began := make(chan *load.Outcome, 1), time.Now()
+	var why error // set before ended
 	if s.tries != nil {
 		tries, err := s.tries()
 		if err != nil {
 			return err
 		}
 		go func() {
-			out, _ := tries.Run(during) // the siege is stopped; the answers until then count
+			out, err := tries.Run(during) // the siege is stopped; the answers until then count
+			why = err
 			ended <- out
 		}()
 		select {
@@ -188,7 +190,7 @@ func (b *besieged) under(ctx context.Context, s *siege, rate float64) error {
 	if s.tries != nil {
 		tried := <-ended
 		if tried == nil {
-			return errors.New("nothing could be tried")
+			return fmt.Errorf("nothing could be tried: %w", why)
 		}
 		s.tried.Merge(tried)
 		s.tried.Elapsed += time.Since(began)
