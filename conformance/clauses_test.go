@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -14,66 +13,27 @@ import (
 	"testing"
 
 	"mandate/conformance/check"
-	"mandate/conformance/need"
 	"mandate/conformance/rules"
 	"mandate/testkit"
 )
 
 var wellFormed = regexp.MustCompile(`^[A-Za-z0-9]+/[0-9A-Z]+(\.[0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Each rule is one sentence, and has exactly one of Check, Elsewhere and Inapplicable.
+// Each rule has an ID of the right form and is one sentence, and the test that it names exists.
 func TestTable(t *testing.T) {
-	known := map[string]bool{}
-	for _, d := range rules.Documents() {
-		for _, r := range d.Rules {
-			if !wellFormed.MatchString(r.ID) || r.Document() != d.ID {
-				t.Errorf("%s: want %s/clause/name-of-the-rule", r.ID, d.ID)
-			}
-			if known[r.ID] {
-				t.Errorf("%s stands twice in the table", r.ID)
-			}
-			known[r.ID] = true
-			for _, problem := range rowProblems(r) {
-				t.Errorf("%s: %s", r.ID, problem)
+	for _, r := range rules.All() {
+		if !wellFormed.MatchString(r.ID) {
+			t.Errorf("%s: want document/section/name-of-the-rule", r.ID)
+		}
+		for _, text := range []string{r.Text, r.Inapplicable, r.Waived} {
+			if text != "" && !strings.HasSuffix(text, ".") || strings.Contains(text, "\n") {
+				t.Errorf("%s: %q is not a sentence", r.ID, text)
 			}
 		}
-	}
-}
-
-func rowProblems(r check.Rule) []string {
-	var problems []string
-	ways := 0
-	for _, is := range []bool{r.Check != nil, r.TestedBy != "", r.Inapplicable != ""} {
-		if is {
-			ways++
+		if r.TestedBy != "" && !testExists(r.TestedBy) {
+			t.Errorf("%s: there is no test %s", r.ID, r.TestedBy)
 		}
 	}
-	if ways != 1 {
-		problems = append(problems, "has to have one of Check, Elsewhere and Inapplicable")
-	}
-	if !slices.Contains([]check.Level{check.Must, check.Should, check.May}, r.Level) {
-		problems = append(problems, "has no level")
-	}
-	for _, text := range []string{r.Text, r.Inapplicable, r.Waived} {
-		if text != "" && !strings.HasSuffix(text, ".") || strings.Contains(text, "\n") {
-			problems = append(problems, fmt.Sprintf("%q is not a sentence", text))
-		}
-	}
-	if r.Text == "" {
-		problems = append(problems, "says nothing")
-	}
-	if r.Waived != "" && (r.Check == nil || r.Level != check.Should) {
-		problems = append(problems, "only a SHOULD that is checked can be waived")
-	}
-	if r.TestedBy != "" && !testExists(r.TestedBy) {
-		problems = append(problems, "there is no test "+r.TestedBy)
-	}
-	for _, n := range r.Needs {
-		if !n.IsClient() && !n.IsEndpoint() && !slices.Contains([]need.Need{need.User, need.API, need.OpenID, need.Resources, need.Documents}, n) {
-			problems = append(problems, "there is no need "+string(n))
-		}
-	}
-	return problems
 }
 
 // testExists reports whether there is a test with the name file:Test.
@@ -201,12 +161,31 @@ func citations(t *testing.T) map[string][]string {
 			}
 			for _, group := range file.Comments {
 				place := files.Position(group.Pos())
-				found[fmt.Sprintf("%s:%d", path, place.Line)] = clausesOf(group)
+				found[fmt.Sprintf("%s:%d", path, place.Line)] = clausesOf(group.Text())
 			}
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+	tables, err := filepath.Glob("rules/tables/*.txt")
+	if err != nil || len(tables) == 0 {
+		t.Fatal(err, "no tables")
+	}
+	for _, path := range tables {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, paragraph := range strings.Split(string(text), "\n\n") {
+			var comment strings.Builder
+			for line := range strings.Lines(paragraph) {
+				if more, is := strings.CutPrefix(line, "# "); is {
+					comment.WriteString(more)
+				}
+			}
+			found[fmt.Sprintf("%s, paragraph %d", path, i+1)] = clausesOf(comment.String())
 		}
 	}
 	if len(found) < 100 {
@@ -215,9 +194,9 @@ func citations(t *testing.T) map[string][]string {
 	return found
 }
 
-func clausesOf(group *ast.CommentGroup) []string {
+func clausesOf(comment string) []string {
 	var all []string
-	text := strings.Join(strings.Fields(group.Text()), " ")
+	text := strings.Join(strings.Fields(comment), " ")
 	for _, m := range citation.FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1]+" §"+m[2])
 		for _, more := range further.FindAllStringSubmatch(m[3], -1) {
@@ -228,9 +207,8 @@ func clausesOf(group *ast.CommentGroup) []string {
 }
 
 func TestCitationsAreRead(t *testing.T) {
-	group := &ast.CommentGroup{List: []*ast.Comment{
-		{Text: "// RFC 6749 §3.1, §3.2 and OIDC Core §3.1.2.1, and RFC 9700"}, {Text: "// §4.11.2. OIDC Form Post §2: x. FAPI 2.0 Message Signing §5.3.1."}}}
-	got := strings.Join(clausesOf(group), "; ")
+	got := strings.Join(clausesOf("RFC 6749 §3.1, §3.2 and OIDC Core §3.1.2.1, and RFC 9700\n"+
+		"§4.11.2. OIDC Form Post §2: x. FAPI 2.0 Message Signing §5.3.1."), "; ")
 	want := "RFC 6749 §3.1; RFC 6749 §3.2; OIDC Core §3.1.2.1; RFC 9700 §4.11.2; OIDC Form Post §2; FAPI 2.0 Message Signing §5.3.1"
 	if got != want {
 		t.Errorf("read %s, want %s", got, want)

@@ -1,7 +1,10 @@
 // Package need names what a check needs from a target: clients by their roles, endpoints, a person.
 package need
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Need is something that a check needs. It is a client by its role, an endpoint by its name in the metadata, or one
 // of the first constants below.
@@ -72,6 +75,11 @@ func Join(needs []Need) string {
 		words = append(words, string(n))
 	}
 	return strings.Join(words, ", ")
+}
+
+// Known reports whether there is such a need.
+func (n Need) Known() bool {
+	return slices.Contains([]Need{User, API, OpenID, Resources, Documents}, n) || slices.Contains(Endpoints(), n) || n.IsClient()
 }
 
 // IsClient reports whether the need is a client.

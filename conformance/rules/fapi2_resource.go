@@ -10,61 +10,33 @@ import (
 	"mandate/conformance/wire"
 )
 
-// fapi2Resource returns the rules about a resource server (§5.3.4).
-func fapi2Resource() []Rule {
-	return []Rule{
-		{
-			ID: "FAPI2/5.3.4/header", Level: Must,
-			Text:  "A resource accepts the token in the header alone.",
-			Needs: fapiFlowNeeds(need.API),
-			Check: func(t *T) {
-				b := fapiAccess(t)
-				b.wantKept(t.Get(b.withQuery(b.access), b.holder.Beside(b.url, b.access)), "the token was in the query")
-			},
-		},
-		{
-			ID: "FAPI2/5.3.4/validity", Level: Must,
-			Text:  "A resource verifies that a token is valid.",
-			Needs: fapiFlowNeeds(need.API),
-			Check: func(t *T) {
-				b := fapiAccess(t)
-				for _, other := range Spoilt(b.access) {
-					b.wantKept(t.Get(b.url, b.holder.Presenting(b.url, other)), "the token was modified")
-				}
-			},
-		},
-		{
-			ID: "FAPI2/5.3.4/revoked", Level: Must, Alone: true,
-			Text:  "A resource verifies that a token has not been revoked.",
-			Needs: fapiFlowNeeds(need.API, need.Revocation),
-			Check: func(t *T) {
-				b := fapiAccess(t)
-				// RFC 7662 §4: a resource may remember for a while what it was told about a token that it has seen.
-				unseen := fapiTokens(t, b.holder).Access
-				a := t.Revoke(t.Client(need.FAPI), unseen)
-				if a.Status != http.StatusOK { // RFC 7009 §2: a server need not revoke access tokens
-					t.Skipf("the server does not revoke the access token of the client fapi2: %s", a.Failure())
-				}
-				b.wantKept(t.Get(b.url, b.holder.Presenting(b.url, unseen)), "the token was revoked")
-			},
-		},
-		{
-			// RFC 6750 §3.1 has the error.
-			ID: "FAPI2/5.3.4/scope", Level: Must,
-			Text:  "A resource refuses a token whose scope is not sufficient, with insufficient_scope.",
-			Needs: fapiFlowNeeds(need.API),
-			Check: wantSufficientScope,
-		},
-		{
-			ID: "FAPI2/5.3.4/sender-constrained", Level: Must,
-			Text:  "A resource verifies that the sender of a token has its key or its certificate.",
-			Needs: fapiFlowNeeds(need.API, need.SecondFAPI),
-			Check: func(t *T) {
-				b, thief := fapiAccess(t), t.Holder(t.Client(need.SecondFAPI))
-				wantHeldAlone(b, thief)
-			},
-		},
-	}
+// fapi2Resource has the checks of the rules about a resource server (§5.3.4).
+var fapi2Resource = checks{
+	"FAPI2/5.3.4/header": func(t *T) {
+		b := fapiAccess(t)
+		b.wantKept(t.Get(b.withQuery(b.access), b.holder.Beside(b.url, b.access)), "the token was in the query")
+	},
+	"FAPI2/5.3.4/validity": func(t *T) {
+		b := fapiAccess(t)
+		for _, other := range Spoilt(b.access) {
+			b.wantKept(t.Get(b.url, b.holder.Presenting(b.url, other)), "the token was modified")
+		}
+	},
+	"FAPI2/5.3.4/revoked": func(t *T) {
+		b := fapiAccess(t)
+		// RFC 7662 §4: a resource may remember for a while what it was told about a token that it has seen.
+		unseen := fapiTokens(t, b.holder).Access
+		a := t.Revoke(t.Client(need.FAPI), unseen)
+		if a.Status != http.StatusOK { // RFC 7009 §2: a server need not revoke access tokens
+			t.Skipf("the server does not revoke the access token of the client fapi2: %s", a.Failure())
+		}
+		b.wantKept(t.Get(b.url, b.holder.Presenting(b.url, unseen)), "the token was revoked")
+	},
+	"FAPI2/5.3.4/scope": wantSufficientScope,
+	"FAPI2/5.3.4/sender-constrained": func(t *T) {
+		b, thief := fapiAccess(t), t.Holder(t.Client(need.SecondFAPI))
+		wantHeldAlone(b, thief)
+	},
 }
 
 // heldAccess is an access token that is bound to a key or to a certificate, at a resource that accepts it.

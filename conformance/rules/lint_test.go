@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -145,12 +144,12 @@ func parsed(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// callsOf returns what each function and method of a folder mentions. What returns rules is left out.
+// callsOf returns what each function and method of a folder mentions.
 func callsOf(t *testing.T, folder string) map[string]map[string]bool {
 	calls := map[string]map[string]bool{}
 	for _, file := range parsed(t, folder) {
 		for _, d := range file.Decls {
-			if f, is := d.(*ast.FuncDecl); is && f.Body != nil && !returnsRules(f) {
+			if f, is := d.(*ast.FuncDecl); is && f.Body != nil {
 				if calls[f.Name.Name] == nil {
 					calls[f.Name.Name] = map[string]bool{}
 				}
@@ -159,18 +158,6 @@ func callsOf(t *testing.T, folder string) map[string]map[string]bool {
 		}
 	}
 	return calls
-}
-
-func returnsRules(f *ast.FuncDecl) bool {
-	if f.Type.Results == nil || len(f.Type.Results.List) == 0 {
-		return false
-	}
-	kind := f.Type.Results.List[0].Type
-	if list, is := kind.(*ast.ArrayType); is {
-		kind = list.Elt
-	}
-	name, is := kind.(*ast.Ident)
-	return is && name.Name == "Rule"
 }
 
 func mentioned(n ast.Node) map[string]bool {
@@ -188,57 +175,35 @@ func mentioned(n ast.Node) map[string]bool {
 	return names
 }
 
-// checksIn returns what the check of each rule of a folder mentions. A function that makes rules from its parameters
-// stands for them.
+// checksIn returns what the check of each rule of a folder mentions.
 func checksIn(t *testing.T, folder string) map[string]aCheck {
-	checks := map[string]aCheck{}
+	texts, all := map[string]string{}, map[string]aCheck{}
+	for _, r := range All() {
+		texts[r.ID] = r.Text
+	}
 	for _, file := range parsed(t, folder) {
-		for _, d := range file.Decls {
-			f, is := d.(*ast.FuncDecl)
-			if !is || !returnsRules(f) {
-				continue
-			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				if rule, is := n.(*ast.CompositeLit); is {
-					if id, text, check := checkOf(rule); check != nil {
-						checks[cmpID(id, f.Name.Name, len(checks))] = aCheck{text, mentioned(check)}
-					}
-				}
+		ast.Inspect(file, func(n ast.Node) bool {
+			list, is := n.(*ast.CompositeLit)
+			if !is {
 				return true
-			})
-		}
+			}
+			kind, is := list.Type.(*ast.Ident)
+			if !is || kind.Name != "checks" {
+				return true
+			}
+			for _, e := range list.Elts {
+				row := e.(*ast.KeyValueExpr)
+				id, err := strconv.Unquote(row.Key.(*ast.BasicLit).Value)
+				if err != nil {
+					t.Error(err)
+				}
+				all[id] = aCheck{texts[id], mentioned(row.Value)}
+			}
+			return false
+		})
 	}
-	if len(checks) < 500 {
-		t.Fatalf("only %d checks were found", len(checks))
+	if len(all) < 900 {
+		t.Fatalf("only %d checks were found", len(all))
 	}
-	return checks
-}
-
-func cmpID(id, function string, n int) string {
-	if id == "" {
-		return fmt.Sprintf("%s %d", function, n)
-	}
-	return id
-}
-
-// checkOf returns the ID and the text, if they are literals, and the check of a literal of a rule.
-func checkOf(rule *ast.CompositeLit) (id, text string, check ast.Expr) {
-	for _, e := range rule.Elts {
-		field, is := e.(*ast.KeyValueExpr)
-		if !is {
-			continue
-		}
-		name, _ := field.Key.(*ast.Ident)
-		literal, written := field.Value.(*ast.BasicLit)
-		switch {
-		case name == nil:
-		case name.Name == "ID" && written:
-			id, _ = strconv.Unquote(literal.Value)
-		case name.Name == "Text" && written:
-			text, _ = strconv.Unquote(literal.Value)
-		case name.Name == "Check":
-			check = field.Value
-		}
-	}
-	return id, text, check
+	return all
 }

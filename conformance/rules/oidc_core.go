@@ -3,7 +3,6 @@ package rules
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	"mandate/conformance/browser"
@@ -13,25 +12,6 @@ import (
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
-
-// oidcCore returns the rules of OpenID Connect Core 1.0 incorporating errata set 2.
-func oidcCore() []Rule {
-	return slices.Concat(oidcIDToken(), oidcRequest(), oidcPrompt(), oidcHints(), oidcValidation(), oidcResponse(), oidcToken(),
-		oidcOtherFlows(), oidcStandardClaims(), oidcUserInfo(), oidcUserInfoSigned(), oidcScopes(), oidcClaims(), oidcClaimTypes(),
-		oidcRequestObjects(), oidcSubjects(), oidcClients(), oidcSigning(), oidcOffline(), oidcRefresh(), oidcSerialization(),
-		oidcMandatory(), oidcSecurity(), oidcPrivacy())
-}
-
-// loginNeeds returns what a check needs that performs a login at a client.
-func loginNeeds(more ...Need) []Need { return append(codeFlowNeeds(need.OpenID), more...) }
-
-// anonymousNeeds returns what a check needs that sends an authentication request without a person who signs in.
-func anonymousNeeds() []Need { return []Need{need.Authorization, need.Code, need.OpenID} }
-
-// authenticationNeeds returns what a check needs that sends an authentication request, but does not redeem the code.
-func authenticationNeeds(more ...Need) []Need {
-	return append(authorizationNeeds(need.OpenID), more...)
-}
 
 // wantSignature asserts that the signature of a JWT is valid. The last answer contains the JWT.
 func wantSignature(t *T, j *jose.JWT, c *target.Client) {

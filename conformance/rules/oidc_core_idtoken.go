@@ -10,324 +10,185 @@ import (
 	"mandate/conformance/need"
 )
 
-// oidcIDToken returns the rules about the ID token (OIDC Core §2, §3.1.3.6).
-func oidcIDToken() []Rule {
-	return []Rule{
-		{
-			ID: "OIDCCore/2/jwt", Level: Must,
-			Text:  "An ID token is a JWT.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				text := rawIDToken(t, t.GrantFor(t.OpenID(t.Client(need.Code))))
-				// An encrypted ID token has five parts. Other rules check its content.
-				if strings.Count(text, ".") == 4 {
-					return
-				}
-				if _, err := jose.Read(text); err != nil {
-					t.Failf("the ID token is no JWT: %v", err)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/iss", Level: Must,
-			Text:  "iss is an https URL without query and fragment.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				wantIssuerURL(t, t.SignIn(t.Client(need.Code)).Text("iss"))
-			},
-		},
-		{
-			ID: "OIDCCore/2/sub", Level: Must,
-			Text:  "sub is a string that is not empty.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				j := t.SignIn(t.Client(need.Code))
-				if j.Text("sub") == "" {
-					t.Failf("sub is %v", j.Claims["sub"])
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/sub-length", Level: Must,
-			Text:  "sub has at most 255 ASCII characters.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				sub := t.SignIn(t.Client(need.Code)).Text("sub")
-				if len(sub) > 255 || strings.ContainsFunc(sub, func(r rune) bool { return r > 127 }) {
-					t.Failf("sub has %d bytes: %q", len(sub), t.Clip(sub, 300))
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/sub-stays", Level: Must,
-			Text:  "A person has the same sub at every login.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				one := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
-				other := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
-				if one != other {
-					t.Failf("the same person has one sub at the first login and another at the second")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/sub-unique", Level: Must,
-			Text:     "Different people have different subs.",
-			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
-		},
-		{
-			ID: "OIDCCore/2/aud", Level: Must,
-			Text:  "aud contains the client_id.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				j := t.SignIn(c)
-				for _, audience := range j.Audience() {
-					if audience == c.ID {
-						return
-					}
-				}
-				t.Failf("aud is %v, but the client is %s", j.Claims["aud"], c.ID)
-			},
-		},
-		{
-			ID: "OIDCCore/2/aud-single", Level: May,
-			Text:  "The client is the only audience: aud is its client_id alone.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				if j := t.SignIn(c); j.Text("aud") != c.ID {
-					t.Failf("aud is %v", j.Claims["aud"])
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/exp", Level: Must,
-			Text:  "exp is a number of seconds, and is in the future when the token is issued.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				if j := t.IDToken(tokens); wantNumber(t, j, "exp") <= t.DateOf(tokens.Answer) {
-					t.Failf("exp is not later than the time of the response")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/iat", Level: Must,
-			Text:  "iat is the time of issue as a number of seconds.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				if j := t.IDToken(tokens); math.Abs(wantNumber(t, j, "iat")-t.DateOf(tokens.Answer)) > 60 {
-					t.Failf("iat differs from the time of the response by more than a minute")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/auth-time-with-max-age", Level: Must,
-			Text:  "If the request has max_age, the ID token has auth_time, a number of seconds.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				wantNumber(t, t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000"))), "auth_time")
-			},
-		},
-		{
-			ID: "OIDCCore/2/auth-time-essential", Level: Must,
-			Text:  "If auth_time is requested as essential, the ID token has it.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				wantsClaimsParameter(t)
-				wantNumber(t, t.IDToken(t.GrantFor(asking(t, t.Client(need.Code), "id_token", "auth_time", map[string]any{"essential": true}))), "auth_time")
-			},
-		},
-		{
-			ID: "OIDCCore/2/auth-time-always", Level: May,
-			Text:  "The ID token always has auth_time, requested or not.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				wantNumber(t, t.SignIn(t.Client(need.Code)), "auth_time")
-			},
-		},
-		{
-			// Alone, since some servers record one time for all logins of a person.
-			ID: "OIDCCore/2/auth-time-of-login", Level: Must, Alone: true,
-			Text:  "auth_time is the time of the login, and not of the issue of the token.",
-			Needs: loginNeeds(need.Keys),
-			Check: func(t *T) {
-				b := t.NewBrowser()
-				first := withMaxAge(t, b)
-				at := loginTime(t, first)
-				if math.Abs(at-t.DateOf(first.Answer)) > 60 {
-					t.Failf("the person has just signed in, but auth_time differs from this time by more than a minute")
-				}
-				t.WaitPast(at, 0)
-				logins := t.SignIns(b)
-				second := withMaxAge(t, b)
-				if t.SignIns(b) > logins {
-					t.WantRemembered()
-					t.Blockedf("the server asked the person to sign in again within max_age=36000, so that auth_time has to change")
-				}
-				if loginTime(t, second) != at {
-					t.At(second.Answer)
-					t.Failf("a second ID token of the same login has another auth_time, although the person did not sign in again")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/nonce", Level: Must,
-			Text:  "The ID token contains the nonce of the request unchanged.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				nonce := "Nonce-" + t.Random() + "_~." + strings.ToLower(t.Random())
-				ask := func(nonce string) *check.Request { return t.OpenID(t.Client(need.Code)).Set("nonce", nonce) }
-				wantNonce(t, t.GrantFor(ask(nonce)), nonce)
-				for _, nonce := range unusualNonces() {
-					// A server that refuses it processes nonces, which is the next rule.
-					r := settled(t, t.Authorize(ask(nonce)))
-					if r.Params.Get("code") == "" {
-						continue
-					}
-					a := t.Redeem(t.CodeOf(r))
-					if a.Granted() || len(nonce) >= 8 { // §15.5.2: a server may require a nonce that cannot be guessed
-						wantNonce(t, t.Granted(a), nonce)
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/nonce-not-processed", Level: Should,
-			Text:  "The server accepts any text as nonce.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				for _, nonce := range unusualNonces() {
-					wantTaken(t, t.OpenID(t.Client(need.Code)).Set("nonce", nonce), "nonce")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/acr", Level: Must,
-			Text:  "acr, if present, is a string.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				acr := optional(t, t.SignIn(t.Client(need.Code)), "acr")
-				if _, is := acr.(string); !is {
-					t.Failf("acr is %s, which is no string", Quoted(acr))
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/acr-name", Level: Should,
-			Text:  "acr, if present, is an absolute URI or a registered name.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				j := t.SignIn(t.Client(need.Code))
-				acr, text := optional(t, j, "acr"), j.Text("acr")
-				u, err := url.Parse(text)
-				switch {
-				case text == "0": // OIDC Core §2 defines this value.
-				case text == "" || strings.ContainsAny(text, " \t\n"):
-					t.Failf("acr is %s, which is neither a URI nor a name that can be registered", Quoted(acr))
-				case err != nil || !u.IsAbs():
-					t.Skipf("acr is %q, which is no URI: a person has to look it up in the registry of RFC 6711", text)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/acr-registered-meaning", Level: Must,
-			Text:     "A registered acr name is used with its registered meaning.",
-			TestedBy: "provider/acr/acr_test.go:TestLogin",
-		},
-		{
-			ID: "OIDCCore/2/acr-level-0", Level: Should,
-			Text:         "A login of level 0 does not allow access to anything of monetary value.",
-			Inapplicable: "Mandate has no login of level 0, and no acr with this name.",
-		},
-		{
-			ID: "OIDCCore/2/amr", Level: Must,
-			Text:  "amr, if present, is an array of strings.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				amr := optional(t, t.SignIn(t.Client(need.Code)), "amr")
-				list, is := amr.([]any)
-				if !is {
-					t.Failf("amr is %s, which is no array", Quoted(amr))
-				}
-				for _, method := range list {
-					if _, is := method.(string); !is {
-						t.Errorf("amr contains %s, which is no string", Quoted(method))
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/azp", Level: Must,
-			Text:  "azp, if present, is the client_id of the client that receives the token.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				if azp := optional(t, t.SignIn(c), "azp"); azp != any(c.ID) {
-					t.Failf("azp is %s, and the client is %s", Quoted(azp), c.ID)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/signed", Level: Must,
-			Text:  "An ID token is signed, and its signature is valid.",
-			Needs: loginNeeds(need.Keys),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				wantSignature(t, t.SignIn(c), c)
-			},
-		},
-		{
-			ID: "OIDCCore/2/alg-none", Level: Must,
-			Text:  "No ID token has the alg none, unless the client registered it.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg == "" || strings.EqualFold(alg, "none") {
-					t.Failf("alg is %q", alg)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/2/encrypted-after-signing", Level: Must,
-			Text:         "An encrypted ID token is signed before it is encrypted.",
-			Inapplicable: "Mandate does not encrypt tokens.",
-		},
-		{
-			ID: "OIDCCore/2/no-key-headers", Level: Should,
-			Text:  "The header of an ID token has none of x5u, x5c, jku and jwk.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				j := t.SignIn(t.Client(need.Code))
-				for _, name := range []string{"x5u", "x5c", "jku", "jwk"} {
-					if j.Header[name] != nil {
-						t.Errorf("the header has %s", name)
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.3.6/at-hash", Level: Must,
-			Text:  "at_hash, if present, is the left half of the hash of the access token, with the hash function of the signature.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				optional(t, t.IDToken(tokens), "at_hash")
-				wantHash(t, t.IDToken(tokens), tokens)
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.3.6/at-hash-always", Level: May,
-			Text:  "The ID token has at_hash in the code flow too.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				if t.SignIn(t.Client(need.Code)).Text("at_hash") == "" {
-					t.Failf("the ID token has no at_hash")
-				}
-			},
-		},
+// oidcIDToken has the checks of the rules about the ID token (OIDC Core §2, §3.1.3.6).
+var oidcIDToken = checks{
+	"OIDCCore/2/jwt": func(t *T) {
+		text := rawIDToken(t, t.GrantFor(t.OpenID(t.Client(need.Code))))
+		// An encrypted ID token has five parts. Other rules check its content.
+		if strings.Count(text, ".") == 4 {
+			return
+		}
+		if _, err := jose.Read(text); err != nil {
+			t.Failf("the ID token is no JWT: %v", err)
+		}
+	},
+	"OIDCCore/2/iss": func(t *T) {
+		wantIssuerURL(t, t.SignIn(t.Client(need.Code)).Text("iss"))
+	},
+	"OIDCCore/2/sub": func(t *T) {
+		j := t.SignIn(t.Client(need.Code))
+		if j.Text("sub") == "" {
+			t.Failf("sub is %v", j.Claims["sub"])
+		}
+	},
+	"OIDCCore/2/sub-length": func(t *T) {
+		sub := t.SignIn(t.Client(need.Code)).Text("sub")
+		if len(sub) > 255 || strings.ContainsFunc(sub, func(r rune) bool { return r > 127 }) {
+			t.Failf("sub has %d bytes: %q", len(sub), t.Clip(sub, 300))
+		}
+	},
+	"OIDCCore/2/sub-stays": func(t *T) {
+		c := t.Client(need.Code)
+		one := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
+		other := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
+		if one != other {
+			t.Failf("the same person has one sub at the first login and another at the second")
+		}
+	},
+	"OIDCCore/2/aud": func(t *T) {
+		c := t.Client(need.Code)
+		j := t.SignIn(c)
+		for _, audience := range j.Audience() {
+			if audience == c.ID {
+				return
+			}
+		}
+		t.Failf("aud is %v, but the client is %s", j.Claims["aud"], c.ID)
+	},
+	"OIDCCore/2/aud-single": func(t *T) {
+		c := t.Client(need.Code)
+		if j := t.SignIn(c); j.Text("aud") != c.ID {
+			t.Failf("aud is %v", j.Claims["aud"])
+		}
+	},
+	"OIDCCore/2/exp": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+		if j := t.IDToken(tokens); wantNumber(t, j, "exp") <= t.DateOf(tokens.Answer) {
+			t.Failf("exp is not later than the time of the response")
+		}
+	},
+	"OIDCCore/2/iat": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+		if j := t.IDToken(tokens); math.Abs(wantNumber(t, j, "iat")-t.DateOf(tokens.Answer)) > 60 {
+			t.Failf("iat differs from the time of the response by more than a minute")
+		}
+	},
+	"OIDCCore/2/auth-time-with-max-age": func(t *T) {
+		wantNumber(t, t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000"))), "auth_time")
+	},
+	"OIDCCore/2/auth-time-essential": func(t *T) {
+		wantsClaimsParameter(t)
+		wantNumber(t, t.IDToken(t.GrantFor(asking(t, t.Client(need.Code), "id_token", "auth_time", map[string]any{"essential": true}))), "auth_time")
+	},
+	"OIDCCore/2/auth-time-always": func(t *T) {
+		wantNumber(t, t.SignIn(t.Client(need.Code)), "auth_time")
+	},
+	"OIDCCore/2/auth-time-of-login": oidcCoreAuthTimeOfLogin,
+	"OIDCCore/2/nonce":              oidcCoreNonce,
+	"OIDCCore/2/nonce-not-processed": func(t *T) {
+		for _, nonce := range unusualNonces() {
+			wantTaken(t, t.OpenID(t.Client(need.Code)).Set("nonce", nonce), "nonce")
+		}
+	},
+	"OIDCCore/2/acr": func(t *T) {
+		acr := optional(t, t.SignIn(t.Client(need.Code)), "acr")
+		if _, is := acr.(string); !is {
+			t.Failf("acr is %s, which is no string", Quoted(acr))
+		}
+	},
+	"OIDCCore/2/acr-name": func(t *T) {
+		j := t.SignIn(t.Client(need.Code))
+		acr, text := optional(t, j, "acr"), j.Text("acr")
+		u, err := url.Parse(text)
+		switch {
+		case text == "0": // OIDC Core §2 defines this value.
+		case text == "" || strings.ContainsAny(text, " \t\n"):
+			t.Failf("acr is %s, which is neither a URI nor a name that can be registered", Quoted(acr))
+		case err != nil || !u.IsAbs():
+			t.Skipf("acr is %q, which is no URI: a person has to look it up in the registry of RFC 6711", text)
+		}
+	},
+	"OIDCCore/2/amr": func(t *T) {
+		amr := optional(t, t.SignIn(t.Client(need.Code)), "amr")
+		list, is := amr.([]any)
+		if !is {
+			t.Failf("amr is %s, which is no array", Quoted(amr))
+		}
+		for _, method := range list {
+			if _, is := method.(string); !is {
+				t.Errorf("amr contains %s, which is no string", Quoted(method))
+			}
+		}
+	},
+	"OIDCCore/2/azp": func(t *T) {
+		c := t.Client(need.Code)
+		if azp := optional(t, t.SignIn(c), "azp"); azp != any(c.ID) {
+			t.Failf("azp is %s, and the client is %s", Quoted(azp), c.ID)
+		}
+	},
+	"OIDCCore/2/signed": func(t *T) {
+		c := t.Client(need.Code)
+		wantSignature(t, t.SignIn(c), c)
+	},
+	"OIDCCore/2/alg-none": func(t *T) {
+		if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg == "" || strings.EqualFold(alg, "none") {
+			t.Failf("alg is %q", alg)
+		}
+	},
+	"OIDCCore/2/no-key-headers": func(t *T) {
+		j := t.SignIn(t.Client(need.Code))
+		for _, name := range []string{"x5u", "x5c", "jku", "jwk"} {
+			if j.Header[name] != nil {
+				t.Errorf("the header has %s", name)
+			}
+		}
+	},
+	"OIDCCore/3.1.3.6/at-hash": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+		optional(t, t.IDToken(tokens), "at_hash")
+		wantHash(t, t.IDToken(tokens), tokens)
+	},
+	"OIDCCore/3.1.3.6/at-hash-always": func(t *T) {
+		if t.SignIn(t.Client(need.Code)).Text("at_hash") == "" {
+			t.Failf("the ID token has no at_hash")
+		}
+	},
+}
+
+func oidcCoreAuthTimeOfLogin(t *T) {
+	b := t.NewBrowser()
+	first := withMaxAge(t, b)
+	at := loginTime(t, first)
+	if math.Abs(at-t.DateOf(first.Answer)) > 60 {
+		t.Failf("the person has just signed in, but auth_time differs from this time by more than a minute")
+	}
+	t.WaitPast(at, 0)
+	logins := t.SignIns(b)
+	second := withMaxAge(t, b)
+	if t.SignIns(b) > logins {
+		t.WantRemembered()
+		t.Blockedf("the server asked the person to sign in again within max_age=36000, so that auth_time has to change")
+	}
+	if loginTime(t, second) != at {
+		t.At(second.Answer)
+		t.Failf("a second ID token of the same login has another auth_time, although the person did not sign in again")
+	}
+}
+
+func oidcCoreNonce(t *T) {
+	nonce := "Nonce-" + t.Random() + "_~." + strings.ToLower(t.Random())
+	ask := func(nonce string) *check.Request { return t.OpenID(t.Client(need.Code)).Set("nonce", nonce) }
+	wantNonce(t, t.GrantFor(ask(nonce)), nonce)
+	for _, nonce := range unusualNonces() {
+		// A server that refuses it processes nonces, which is the next rule.
+		r := settled(t, t.Authorize(ask(nonce)))
+		if r.Params.Get("code") == "" {
+			continue
+		}
+		a := t.Redeem(t.CodeOf(r))
+		if a.Granted() || len(nonce) >= 8 { // §15.5.2: a server may require a nonce that cannot be guessed
+			wantNonce(t, t.Granted(a), nonce)
+		}
 	}
 }
 

@@ -14,228 +14,125 @@ import (
 	"mandate/conformance/wire"
 )
 
-// oidcOffline returns the rules about offline access (OIDC Core §11).
-func oidcOffline() []Rule {
-	return []Rule{
-		{
-			ID: "OIDCCore/11/refresh-token", Level: Should,
-			Text:  "A client that is granted offline_access gets a working refresh token.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				wantsScope(t, "offline_access")
-				c := t.Client(need.Code)
-				tokens := t.GrantFor(t.OpenID(c, "offline_access").Set("prompt", "consent"))
-				if withoutOffline(tokens) {
-					t.Skipf("the rule needs a client code that is granted offline_access: the scope of the response is %q", tokens.Scope)
-				}
-				if tokens.Refresh == "" {
-					t.Failf("offline_access was granted, and the response has no refresh token")
-				}
-				t.WantGranted(t.Refresh(c, tokens.Refresh))
-			},
-		},
-		{
-			ID: "OIDCCore/11/consent-or-ignored", Level: Must,
-			Text:     "The server ignores offline_access if the person is not asked and no other condition allows it.",
-			TestedBy: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
-		},
-		{
-			ID: "OIDCCore/11/code-only", Level: Must,
-			Text:         "The server ignores offline_access if the response type includes no code.",
-			Inapplicable: "Mandate supports only the response type code.",
-		},
-		{
-			ID: "OIDCCore/11/always-consent", Level: Must,
-			Text:  "With prompt=consent the server grants offline access after it has asked the person, and not before.",
-			Needs: loginNeeds(),
-			Check: func(t *T) { wantAsked(t, t.Client(need.Code)) },
-		},
-		{
-			ID: "OIDCCore/11/web-consent", Level: Must,
-			Text:         "Offline access for a web application requires the person's consent.",
-			Inapplicable: "It repeats the rule above, whose check uses a web application.",
-		},
-		{
-			ID: "OIDCCore/11/native-consent", Level: Should,
-			Text:  "Offline access for a native application requires the person's consent.",
-			Needs: publicCodeNeeds(need.OpenID),
-			Check: func(t *T) { wantAsked(t, t.Client(need.Public)) },
-		},
-		{
-			ID: "OIDCCore/11/refresh-token-otherwise", Level: May,
-			Text:  "The server also issues a refresh token without offline_access, which ends with the login.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				if t.GrantFor(t.OpenID(t.Client(need.Code))).Refresh == "" {
-					t.Failf("offline_access was not requested, and the response has no refresh token")
-				}
-			},
-		},
-	}
+// oidcOffline has the checks of the rules about offline access (OIDC Core §11).
+var oidcOffline = checks{
+	"OIDCCore/11/refresh-token": func(t *T) {
+		wantsScope(t, "offline_access")
+		c := t.Client(need.Code)
+		tokens := t.GrantFor(t.OpenID(c, "offline_access").Set("prompt", "consent"))
+		if withoutOffline(tokens) {
+			t.Skipf("the rule needs a client code that is granted offline_access: the scope of the response is %q", tokens.Scope)
+		}
+		if tokens.Refresh == "" {
+			t.Failf("offline_access was granted, and the response has no refresh token")
+		}
+		t.WantGranted(t.Refresh(c, tokens.Refresh))
+	},
+	"OIDCCore/11/always-consent": func(t *T) { wantAsked(t, t.Client(need.Code)) },
+	"OIDCCore/11/native-consent": func(t *T) { wantAsked(t, t.Client(need.Public)) },
+	"OIDCCore/11/refresh-token-otherwise": func(t *T) {
+		if t.GrantFor(t.OpenID(t.Client(need.Code))).Refresh == "" {
+			t.Failf("offline_access was not requested, and the response has no refresh token")
+		}
+	},
 }
 
-// oidcRefresh returns the rules about refresh tokens (OIDC Core §12).
-func oidcRefresh() []Rule {
-	return []Rule{
-		{
-			ID: "OIDCCore/12.1/client-authenticated", Level: Must,
-			Text:  "A client with a secret must use it to refresh.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				wantAuthenticated(t, c, func() url.Values {
-					return wire.Params("grant_type", "refresh_token", "refresh_token", ownOffline(t, c).Refresh)
-				})
-			},
-		},
-		{
-			ID: "OIDCCore/12.1/token-valid", Level: Must,
-			Text:  "The server refuses a refresh token that it did not issue, or that is truncated.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				refreshes(t, c)
-				for _, token := range Spoilt(ownOffline(t, c).Refresh) {
-					t.WantRefused(t.Refresh(c, token), "the server did not issue the refresh token")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/12.1/token-of-client", Level: Must,
-			Text:  "A refresh token works only for the client to which it was issued.",
-			Needs: loginNeeds(need.Second),
-			Check: func(t *T) {
-				refreshes(t, t.Client(need.Second))
-				token := ownOffline(t, t.Client(need.Code)).Refresh
-				t.WantRefused(t.Refresh(t.Client(need.Second), token), "the refresh token was issued to another client")
-			},
-		},
-		{
-			ID: "OIDCCore/12.2/answer", Level: Must,
-			Text:  "The response to a refresh contains an access token, like the response for a code.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.WantGranted(t.Refresh(c, t.GrantOffline(c).Refresh))
-			},
-		},
-		{
-			ID: "OIDCCore/12.2/id-token", Level: May,
-			Text:  "Every refresh returns an ID token.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				if t.Granted(t.Refresh(c, t.GrantOffline(c).Refresh)).ID == "" {
-					t.Failf("the response to a refresh has no id_token")
-				}
-			},
-		},
-		refreshedClaim("iss", "A refreshed ID token has the same iss."),
-		refreshedClaim("sub", "A refreshed ID token has the same sub."),
-		refreshedClaim("aud", "A refreshed ID token has the same aud."),
-		{
-			ID: "OIDCCore/12.2/iat", Level: Must,
-			Text:  "iat of a refreshed ID token is the time of the refresh.",
-			Needs: loginNeeds(need.Keys),
-			Check: func(t *T) {
-				first, second, tokens := refreshedIDToken(t, true)
-				t.At(tokens.Answer)
-				iat := wantNumber(t, second, "iat")
-				if iat <= first.Number("iat") {
-					t.Failf("iat of the refreshed ID token is not later than iat of the first one")
-				}
-				if math.Abs(iat-t.DateOf(tokens.Answer)) > 60 {
-					t.Failf("iat of the refreshed ID token differs from the time of the refresh by more than a minute")
-				}
-			},
-		},
-		{
-			// Alone, since some servers record one time for all logins of a person.
-			ID: "OIDCCore/12.2/auth-time", Level: Must, Alone: true,
-			Text:  "auth_time of a refreshed ID token, if present, is the time of the login.",
-			Needs: loginNeeds(need.Keys),
-			Check: func(t *T) {
-				first, second, tokens := refreshedIDToken(t, true)
-				if !reflect.DeepEqual(optionalOf(t, refreshedTokens, second, "auth_time"), optional(t, first, "auth_time")) {
-					t.At(tokens.Answer)
-					t.Failf("auth_time of the refreshed ID token is not that of the first one, although the person did not sign in again")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/12.2/auth-time-of-own-login", Level: Must, Alone: true,
-			Text:  "auth_time of a refreshed ID token, if present, is the time of the login that the refresh token comes from, even if the person has signed in elsewhere since.",
-			Needs: loginNeeds(need.Keys),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				granted := t.WithRefresh(c, t.GrantIn(t.NewBrowser(), t.Refreshable(c).Set("max_age", "36000")))
-				own := loginTime(t, granted)
-				t.WaitPast(own, 0)
-				elsewhere := loginTime(t, withMaxAge(t, t.NewBrowser()))
-				if elsewhere <= own {
-					t.Blockedf("the person signed in again later, in another browser, and auth_time of this login is not later (OIDCCore/2/auth-time-of-login)")
-				}
-				tokens := withID(t, t.Granted(t.Refresh(c, granted.Refresh)))
-				if got := optionalOf(t, refreshedTokens, t.IDToken(tokens), "auth_time"); got == any(elsewhere) {
-					t.At(tokens.Answer)
-					t.Failf("auth_time of the refreshed ID token is that of a later login of the person in another browser")
-				} else if got != any(own) {
-					t.Blockedf("auth_time of the refreshed ID token is that of neither login (OIDCCore/12.2/auth-time)")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/12.2/azp", Level: Must,
-			Text:         "azp of a refreshed ID token equals that of the first one.",
-			Inapplicable: "This concerns extensions that use azp, and Mandate has none.",
-		},
-		{
-			ID: "OIDCCore/12.2/no-nonce", Level: Should,
-			Text:  "A refreshed ID token has no nonce.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				_, second, tokens := refreshedIDToken(t, false)
-				if _, there := second.Claims["nonce"]; there {
-					t.At(tokens.Answer)
-					t.Failf("the refreshed ID token has a nonce")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/12.2/same-nonce", Level: Must,
-			Text:  "nonce of a refreshed ID token, if present, equals that of the first one.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				first, second, tokens := refreshedIDToken(t, false)
-				if !reflect.DeepEqual(optionalOf(t, refreshedTokens, second, "nonce"), first.Claims["nonce"]) {
-					t.At(tokens.Answer)
-					t.Failf("nonce of the refreshed ID token is not that of the first one")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/12.2/same-rules", Level: Must,
-			Text:  "A refreshed ID token is signed, expires in the future, and has the at_hash of the new access token.",
-			Needs: loginNeeds(need.Keys),
-			Check: func(t *T) {
-				_, second, tokens := refreshedIDToken(t, false)
-				wantSignature(t, second, t.Client(need.Code))
-				wantHash(t, second, tokens)
-				t.At(tokens.Answer)
-				if wantNumber(t, second, "exp") <= t.DateOf(tokens.Answer) {
-					t.Failf("exp of the refreshed ID token is not later than the time of the refresh")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/12.3/error", Level: Must,
-			Text:  "The server refuses an invalid refresh token with invalid_grant.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				refreshes(t, t.Client(need.Code)) // unauthorized_client is correct for a client without refresh tokens
-				t.WantError(t.Refresh(t.Client(need.Code), "conformance-invalid"), "invalid_grant")
-			},
-		},
+// oidcRefresh has the checks of the rules about refresh tokens (OIDC Core §12).
+var oidcRefresh = checks{
+	"OIDCCore/12.1/client-authenticated": func(t *T) {
+		c := t.Client(need.Code)
+		wantAuthenticated(t, c, func() url.Values {
+			return wire.Params("grant_type", "refresh_token", "refresh_token", ownOffline(t, c).Refresh)
+		})
+	},
+	"OIDCCore/12.1/token-valid": func(t *T) {
+		c := t.Client(need.Code)
+		refreshes(t, c)
+		for _, token := range Spoilt(ownOffline(t, c).Refresh) {
+			t.WantRefused(t.Refresh(c, token), "the server did not issue the refresh token")
+		}
+	},
+	"OIDCCore/12.1/token-of-client": func(t *T) {
+		refreshes(t, t.Client(need.Second))
+		token := ownOffline(t, t.Client(need.Code)).Refresh
+		t.WantRefused(t.Refresh(t.Client(need.Second), token), "the refresh token was issued to another client")
+	},
+	"OIDCCore/12.2/answer": func(t *T) {
+		c := t.Client(need.Code)
+		t.WantGranted(t.Refresh(c, t.GrantOffline(c).Refresh))
+	},
+	"OIDCCore/12.2/id-token": func(t *T) {
+		c := t.Client(need.Code)
+		if t.Granted(t.Refresh(c, t.GrantOffline(c).Refresh)).ID == "" {
+			t.Failf("the response to a refresh has no id_token")
+		}
+	},
+	"OIDCCore/12.2/iss": refreshedClaim("iss"),
+	"OIDCCore/12.2/sub": refreshedClaim("sub"),
+	"OIDCCore/12.2/aud": refreshedClaim("aud"),
+	"OIDCCore/12.2/iat": func(t *T) {
+		first, second, tokens := refreshedIDToken(t, true)
+		t.At(tokens.Answer)
+		iat := wantNumber(t, second, "iat")
+		if iat <= first.Number("iat") {
+			t.Failf("iat of the refreshed ID token is not later than iat of the first one")
+		}
+		if math.Abs(iat-t.DateOf(tokens.Answer)) > 60 {
+			t.Failf("iat of the refreshed ID token differs from the time of the refresh by more than a minute")
+		}
+	},
+	"OIDCCore/12.2/auth-time": func(t *T) {
+		first, second, tokens := refreshedIDToken(t, true)
+		if !reflect.DeepEqual(optionalOf(t, refreshedTokens, second, "auth_time"), optional(t, first, "auth_time")) {
+			t.At(tokens.Answer)
+			t.Failf("auth_time of the refreshed ID token is not that of the first one, although the person did not sign in again")
+		}
+	},
+	"OIDCCore/12.2/auth-time-of-own-login": oidcCoreAuthTimeOfOwnLogin,
+	"OIDCCore/12.2/no-nonce": func(t *T) {
+		_, second, tokens := refreshedIDToken(t, false)
+		if _, there := second.Claims["nonce"]; there {
+			t.At(tokens.Answer)
+			t.Failf("the refreshed ID token has a nonce")
+		}
+	},
+	"OIDCCore/12.2/same-nonce": func(t *T) {
+		first, second, tokens := refreshedIDToken(t, false)
+		if !reflect.DeepEqual(optionalOf(t, refreshedTokens, second, "nonce"), first.Claims["nonce"]) {
+			t.At(tokens.Answer)
+			t.Failf("nonce of the refreshed ID token is not that of the first one")
+		}
+	},
+	"OIDCCore/12.2/same-rules": func(t *T) {
+		_, second, tokens := refreshedIDToken(t, false)
+		wantSignature(t, second, t.Client(need.Code))
+		wantHash(t, second, tokens)
+		t.At(tokens.Answer)
+		if wantNumber(t, second, "exp") <= t.DateOf(tokens.Answer) {
+			t.Failf("exp of the refreshed ID token is not later than the time of the refresh")
+		}
+	},
+	"OIDCCore/12.3/error": func(t *T) {
+		refreshes(t, t.Client(need.Code)) // unauthorized_client is correct for a client without refresh tokens
+		t.WantError(t.Refresh(t.Client(need.Code), "conformance-invalid"), "invalid_grant")
+	},
+}
+
+func oidcCoreAuthTimeOfOwnLogin(t *T) {
+	c := t.Client(need.Code)
+	granted := t.WithRefresh(c, t.GrantIn(t.NewBrowser(), t.Refreshable(c).Set("max_age", "36000")))
+	own := loginTime(t, granted)
+	t.WaitPast(own, 0)
+	elsewhere := loginTime(t, withMaxAge(t, t.NewBrowser()))
+	if elsewhere <= own {
+		t.Blockedf("the person signed in again later, in another browser, and auth_time of this login is not later (OIDCCore/2/auth-time-of-login)")
+	}
+	tokens := withID(t, t.Granted(t.Refresh(c, granted.Refresh)))
+	if got := optionalOf(t, refreshedTokens, t.IDToken(tokens), "auth_time"); got == any(elsewhere) {
+		t.At(tokens.Answer)
+		t.Failf("auth_time of the refreshed ID token is that of a later login of the person in another browser")
+	} else if got != any(own) {
+		t.Blockedf("auth_time of the refreshed ID token is that of neither login (OIDCCore/12.2/auth-time)")
 	}
 }
 
@@ -287,21 +184,17 @@ func refreshedIDToken(t *T, later bool) (first, second *jose.JWT, tokens *check.
 	return first, t.IDToken(tokens), tokens
 }
 
-// refreshedClaim returns the rule that a refresh does not change a claim.
-func refreshedClaim(name, text string) Rule {
-	return Rule{
-		ID: "OIDCCore/12.2/" + name, Level: Must, Text: text,
-		Needs: loginNeeds(),
-		Check: func(t *T) {
-			first, second, tokens := refreshedIDToken(t, false)
-			same := first.Text(name) == second.Text(name)
-			if name == "aud" {
-				same = slices.Equal(first.Audience(), second.Audience())
-			}
-			if !same {
-				t.At(tokens.Answer)
-				t.Failf("%s of the refreshed ID token is not that of the first one", name)
-			}
-		},
+// refreshedClaim checks that a refresh does not change a claim.
+func refreshedClaim(name string) func(*T) {
+	return func(t *T) {
+		first, second, tokens := refreshedIDToken(t, false)
+		same := first.Text(name) == second.Text(name)
+		if name == "aud" {
+			same = slices.Equal(first.Audience(), second.Audience())
+		}
+		if !same {
+			t.At(tokens.Answer)
+			t.Failf("%s of the refreshed ID token is not that of the first one", name)
+		}
 	}
 }

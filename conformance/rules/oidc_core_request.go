@@ -13,214 +13,117 @@ import (
 	"mandate/conformance/wire"
 )
 
-// oidcRequest returns the rules about the authentication request, except those about the login (OIDC Core §3.1.2,
-// §3.1.2.1).
-func oidcRequest() []Rule {
-	return []Rule{
-		{
-			ID: "OIDCCore/3.1/tokens-from-token-endpoint", Level: Must,
-			Text:  "In the code flow the browser receives no tokens.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				r := t.Authorize(t.OpenID(t.Client(need.Code)))
-				t.CodeOf(r)
-				for _, name := range []string{"access_token", "id_token", "refresh_token"} {
-					if r.Params.Has(name) {
-						t.At(r.Answer)
-						t.Errorf("%s was returned with the code", name)
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2/tls", Level: Must,
-			Text:  "The authorization endpoint uses TLS.",
-			Needs: []Need{need.Authorization, need.OpenID},
-			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Authorization)) },
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/get", Level: Must,
-			Text:  "The server accepts an authentication request by GET.",
-			Needs: anonymousNeeds(),
-			Check: func(t *T) {
-				asked, r := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
-				if !asked {
-					wantUnderstood(t, r, "GET")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/post", Level: Must,
-			Text:  "The server accepts an authentication request by POST with a form.",
-			Needs: anonymousNeeds(),
-			Check: func(t *T) {
-				// Nobody is signed in, so that the login page shows that the server has read the form.
-				c := t.Client(need.Code)
-				byGet, b := t.LoginPage(t.OpenID(c)), t.NewBrowser()
-				if r := t.Posted(b, t.OpenID(c)); !samePage(byGet.Page, b.Page) {
-					wantUnderstood(t, r, "POST")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/unknown-scope-ignored", Level: Should,
-			Text:  "The server ignores an unknown scope.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				t.CodeOf(t.Authorize(t.OpenID(t.Client(need.Code))))
-				r := t.Authorize(t.OpenID(t.Client(need.Code), "conformance-unknown"))
-				wantCode(t, r, "a request with an unknown scope beside openid")
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/without-openid", Level: May,
-			Text:  "Without the scope openid the server issues no ID token.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				if tokens := plainGrant(t); tokens.ID != "" {
-					t.Failf("the response has an ID token, although the scope openid was neither requested nor granted")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/redirect-uri-registered", Level: Must,
-			Text:  "The redirect URI equals a registered one, character by character.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Code(t.OpenID(c))
-				for _, uri := range append(almost(c.RedirectURI()), "https://attacker.example/callback") {
-					r := t.Authorize(t.OpenID(c).Set("redirect_uri", uri))
-					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
-					wantNoRedirect(t, r)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/redirect-uri-https", Level: Should,
-			Text:     "A redirect URI uses https, except for a program on the same computer.",
-			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/redirect-uri-http", Level: May,
-			Text:     "http is allowed only for 127.0.0.1, [::1] and localhost, even for confidential clients.",
-			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/response-mode-query", Level: May,
-			Text:  "The server accepts response_mode=query, the default of the code flow.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				wantTaken(t, t.OpenID(t.Client(need.Code)).Set("response_mode", "query"), "response_mode")
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/nonce-optional", Level: Must,
-			Text:  "In the code flow nonce is optional.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				without := settled(t, t.Authorize(t.OpenID(c).Del("nonce")))
-				if without.Params.Get("code") != "" {
-					return
-				}
-				if with := t.Authorize(t.OpenID(c).Set("nonce", t.Random())); with.Params.Get("code") == "" {
-					t.Blockedf("a request with nonce gets no code either: %s", with)
-				}
-				t.At(without.Answer)
-				t.Failf("a request gets a code with nonce, and without it does not: %s", without)
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/display-page", Level: Should,
-			Text:  "display=page is the default: the page has the same fields.",
-			Needs: anonymousNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				without, again := t.LoginPage(t.OpenID(c)).Page, t.LoginPage(t.OpenID(c)).Page
-				if !samePage(without, again) {
-					t.Blockedf("the fields of the login page differ each time, also without display")
-				}
-				with := t.LoginPage(t.OpenID(c).Set("display", "page")).Page
-				if !samePage(without, with) {
-					t.Failf("without display the page has the fields %s, but with display=page %s", fieldsOf(without), fieldsOf(with))
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/display-popup", Level: Should,
-			Text:     "With display=popup the pages fit a small window.",
-			TestedBy: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/display-touch", Level: Should,
-			Text:     "With display=touch the pages can be used by touch.",
-			TestedBy: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/display-wap", Level: Should,
-			Text:  "With display=wap the pages suit a simple telephone: they work without scripts.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				// The browser of the checks runs no scripts.
-				c := t.Client(need.Code)
-				r := settled(t, t.Walk(t.NewBrowser(), t.OpenID(c).Set("display", "wap"), true))
-				if r.Params.Get("code") != "" {
-					return
-				}
-				t.CodeOf(t.Walk(t.NewBrowser(), t.OpenID(c), true))
+// oidcRequest has the checks of the rules about the authentication request, except those about the login (OIDC Core
+// §3.1.2, §3.1.2.1).
+var oidcRequest = checks{
+	"OIDCCore/3.1/tokens-from-token-endpoint": func(t *T) {
+		r := t.Authorize(t.OpenID(t.Client(need.Code)))
+		t.CodeOf(r)
+		for _, name := range []string{"access_token", "id_token", "refresh_token"} {
+			if r.Params.Has(name) {
 				t.At(r.Answer)
-				t.Failf("with display=wap the request gets no code, and without it does: %s", r)
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/display-unknown", Level: May,
-			Text:  "The server refuses an unknown display with invalid_request.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				t.Code(t.OpenID(t.Client(need.Code)))
-				t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/ui-locales", Level: Should,
-			Text:  "An unsupported language in ui_locales causes no error.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				wantTaken(t, t.OpenID(t.Client(need.Code)).Set("ui_locales", "tlh qaa-Latn-x-conformance"), "ui_locales")
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/login-hint", Level: May,
-			Text:  "The login page is filled in with login_hint.",
-			Needs: anonymousNeeds(),
-			Check: func(t *T) {
-				const hint = "conformance@client.example"
-				b := t.LoginPage(t.OpenID(t.Client(need.Code)).Set("login_hint", hint))
-				for _, f := range browser.Parse(b.Page).Forms {
-					for _, values := range f.Values {
-						if slices.Contains(values, hint) {
-							return
-						}
-					}
+				t.Errorf("%s was returned with the code", name)
+			}
+		}
+	},
+	"OIDCCore/3.1.2/tls": func(t *T) { wantTLS(t, t.Endpoint(need.Authorization)) },
+	"OIDCCore/3.1.2.1/get": func(t *T) {
+		asked, r := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
+		if !asked {
+			wantUnderstood(t, r, "GET")
+		}
+	},
+	"OIDCCore/3.1.2.1/post": func(t *T) {
+		// Nobody is signed in, so that the login page shows that the server has read the form.
+		c := t.Client(need.Code)
+		byGet, b := t.LoginPage(t.OpenID(c)), t.NewBrowser()
+		if r := t.Posted(b, t.OpenID(c)); !samePage(byGet.Page, b.Page) {
+			wantUnderstood(t, r, "POST")
+		}
+	},
+	"OIDCCore/3.1.2.1/unknown-scope-ignored": func(t *T) {
+		t.CodeOf(t.Authorize(t.OpenID(t.Client(need.Code))))
+		r := t.Authorize(t.OpenID(t.Client(need.Code), "conformance-unknown"))
+		wantCode(t, r, "a request with an unknown scope beside openid")
+	},
+	"OIDCCore/3.1.2.1/without-openid": func(t *T) {
+		if tokens := plainGrant(t); tokens.ID != "" {
+			t.Failf("the response has an ID token, although the scope openid was neither requested nor granted")
+		}
+	},
+	"OIDCCore/3.1.2.1/redirect-uri-registered": func(t *T) {
+		c := t.Client(need.Code)
+		t.Code(t.OpenID(c))
+		for _, uri := range append(almost(c.RedirectURI()), "https://attacker.example/callback") {
+			r := t.Authorize(t.OpenID(c).Set("redirect_uri", uri))
+			t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
+			wantNoRedirect(t, r)
+		}
+	},
+	"OIDCCore/3.1.2.1/response-mode-query": func(t *T) {
+		wantTaken(t, t.OpenID(t.Client(need.Code)).Set("response_mode", "query"), "response_mode")
+	},
+	"OIDCCore/3.1.2.1/nonce-optional": func(t *T) {
+		c := t.Client(need.Code)
+		without := settled(t, t.Authorize(t.OpenID(c).Del("nonce")))
+		if without.Params.Get("code") != "" {
+			return
+		}
+		if with := t.Authorize(t.OpenID(c).Set("nonce", t.Random())); with.Params.Get("code") == "" {
+			t.Blockedf("a request with nonce gets no code either: %s", with)
+		}
+		t.At(without.Answer)
+		t.Failf("a request gets a code with nonce, and without it does not: %s", without)
+	},
+	"OIDCCore/3.1.2.1/display-page": func(t *T) {
+		c := t.Client(need.Code)
+		without, again := t.LoginPage(t.OpenID(c)).Page, t.LoginPage(t.OpenID(c)).Page
+		if !samePage(without, again) {
+			t.Blockedf("the fields of the login page differ each time, also without display")
+		}
+		with := t.LoginPage(t.OpenID(c).Set("display", "page")).Page
+		if !samePage(without, with) {
+			t.Failf("without display the page has the fields %s, but with display=page %s", fieldsOf(without), fieldsOf(with))
+		}
+	},
+	"OIDCCore/3.1.2.1/display-wap": func(t *T) {
+		// The browser of the checks runs no scripts.
+		c := t.Client(need.Code)
+		r := settled(t, t.Walk(t.NewBrowser(), t.OpenID(c).Set("display", "wap"), true))
+		if r.Params.Get("code") != "" {
+			return
+		}
+		t.CodeOf(t.Walk(t.NewBrowser(), t.OpenID(c), true))
+		t.At(r.Answer)
+		t.Failf("with display=wap the request gets no code, and without it does: %s", r)
+	},
+	"OIDCCore/3.1.2.1/display-unknown": func(t *T) {
+		t.Code(t.OpenID(t.Client(need.Code)))
+		t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
+	},
+	"OIDCCore/3.1.2.1/ui-locales": func(t *T) {
+		wantTaken(t, t.OpenID(t.Client(need.Code)).Set("ui_locales", "tlh qaa-Latn-x-conformance"), "ui_locales")
+	},
+	"OIDCCore/3.1.2.1/login-hint": func(t *T) {
+		const hint = "conformance@client.example"
+		b := t.LoginPage(t.OpenID(t.Client(need.Code)).Set("login_hint", hint))
+		for _, f := range browser.Parse(b.Page).Forms {
+			for _, values := range f.Values {
+				if slices.Contains(values, hint) {
+					return
 				}
-				t.Failf("login_hint was %s, and no field of the login page contains it", hint)
-			},
-		},
-		{
-			ID: "OIDCCore/3.1.2.1/acr-values", Level: May,
-			Text:  "The ID token has the acr of the login, with or without acr_values in the request.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				for _, r := range []*check.Request{t.OpenID(c), t.OpenID(c).Set("acr_values", "urn:conformance:unknown 0")} {
-					if t.IDToken(t.GrantFor(r)).Text("acr") == "" {
-						t.Errorf("acr_values was %q, and the ID token has no acr", r.Params.Get("acr_values"))
-					}
-				}
-			},
-		},
-	}
+			}
+		}
+		t.Failf("login_hint was %s, and no field of the login page contains it", hint)
+	},
+	"OIDCCore/3.1.2.1/acr-values": func(t *T) {
+		c := t.Client(need.Code)
+		for _, r := range []*check.Request{t.OpenID(c), t.OpenID(c).Set("acr_values", "urn:conformance:unknown 0")} {
+			if t.IDToken(t.GrantFor(r)).Text("acr") == "" {
+				t.Errorf("acr_values was %q, and the ID token has no acr", r.Params.Get("acr_values"))
+			}
+		}
+	},
 }
 
 // plainRequest returns an authorization request without the scope openid.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"mandate/conformance/check"
 	"mandate/conformance/need"
 )
 
@@ -42,31 +41,25 @@ func skipWithoutValue(t *T, names ...string) {
 	t.Skipf("UserInfo returns no %s for the person of the target: give this person a value", all)
 }
 
-// userInfoNeeds returns what a check of UserInfo needs.
-func userInfoNeeds(more ...Need) []Need { return append(loginNeeds(need.UserInfo), more...) }
-
-// aClaim returns the rule about the form of optional claims. If the target's person has no value for any of them, the
+// aClaim checks the form of optional claims. If the target's person has no value for any of them, the
 // check is skipped. A claim that is null or empty has no value: it should be left out (OIDC Core §5.3.2), which is a rule
 // of its own.
-func aClaim(id string, level check.Level, text string, names []string, wrong func(value any) string) Rule {
-	return Rule{
-		ID: "OIDCCore/" + id, Level: level, Text: text, Needs: userInfoNeeds(),
-		Check: func(t *T) {
-			claims, seen := knownClaims(t), false
-			for _, name := range names {
-				value := claims[name]
-				if value == nil || value == "" {
-					continue
-				}
-				seen = true
-				if problem := wrong(value); problem != "" {
-					t.Errorf("%s is %s, which is %s", name, Quoted(value), problem)
-				}
+func aClaim(names []string, wrong func(value any) string) func(*T) {
+	return func(t *T) {
+		claims, seen := knownClaims(t), false
+		for _, name := range names {
+			value := claims[name]
+			if value == nil || value == "" {
+				continue
 			}
-			if !seen {
-				skipWithoutValue(t, names...)
+			seen = true
+			if problem := wrong(value); problem != "" {
+				t.Errorf("%s is %s, which is %s", name, Quoted(value), problem)
 			}
-		},
+		}
+		if !seen {
+			skipWithoutValue(t, names...)
+		}
 	}
 }
 
@@ -105,148 +98,86 @@ var (
 	phoneForm = regexp.MustCompile(`^\+[0-9][0-9 ().-]{1,25}(;ext=[0-9().-]+)?$`)
 )
 
-// oidcStandardClaims returns the rules about standard claims (OIDC Core §5.1).
-func oidcStandardClaims() []Rule {
-	texts := []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
-		"website", "email", "gender", "birthdate", "zoneinfo", "locale", "phone_number"}
-	return []Rule{
-		aClaim("5.1/texts", Must, "Standard claims with text values are JSON strings.", texts, notText),
-		aClaim("5.1/email-verified", Must, "email_verified is true or false.", []string{"email_verified"}, notTrueOrFalse),
-		aClaim("5.1/phone-number-verified", Must, "phone_number_verified is true or false.", []string{"phone_number_verified"}, notTrueOrFalse),
-		aClaim("5.1/address", Must, "address is an object.", []string{"address"}, func(value any) string {
-			if _, is := value.(map[string]any); !is {
-				return "no object"
+// oidcStandardClaims has the checks of the rules about standard claims (OIDC Core §5.1).
+var oidcStandardClaims = checks{
+	"OIDCCore/5.1/texts": aClaim([]string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username",
+		"profile", "picture", "website", "email", "gender", "birthdate", "zoneinfo", "locale", "phone_number"}, notText),
+	"OIDCCore/5.1/email-verified":        aClaim([]string{"email_verified"}, notTrueOrFalse),
+	"OIDCCore/5.1/phone-number-verified": aClaim([]string{"phone_number_verified"}, notTrueOrFalse),
+	"OIDCCore/5.1/address": aClaim([]string{"address"}, func(value any) string {
+		if _, is := value.(map[string]any); !is {
+			return "no object"
+		}
+		return ""
+	}),
+	"OIDCCore/5.1/updated-at": aClaim([]string{"updated_at"}, func(value any) string {
+		at, is := value.(float64)
+		if !is || at < 0 || at > float64(time.Now().Add(24*time.Hour).Unix()) {
+			return "no past time in seconds"
+		}
+		return ""
+	}),
+	"OIDCCore/5.1/email": aClaim([]string{"email"}, func(value any) string {
+		text, _ := value.(string)
+		address, err := mail.ParseAddress(text)
+		if err != nil || address.Name != "" || strings.ContainsAny(text, "<>") {
+			return "no address"
+		}
+		return ""
+	}),
+	"OIDCCore/5.1/birthdate":    aClaim([]string{"birthdate"}, notMatching(dateForm, "date")),
+	"OIDCCore/5.1/zoneinfo":     aClaim([]string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
+	"OIDCCore/5.1/locale":       aClaim([]string{"locale"}, notMatching(languageForm, "language tag")),
+	"OIDCCore/5.1/phone-number": aClaim([]string{"phone_number"}, notMatching(phoneForm, "number of E.164")),
+	"OIDCCore/5.1/verified-phone-number": func(t *T) {
+		claims := knownClaims(t)
+		if claims["phone_number_verified"] != true {
+			t.Skipf("UserInfo has no phone_number_verified: true for the person of the target: give this person a verified number")
+		}
+		if number, _ := claims["phone_number"].(string); !phoneForm.MatchString(number) {
+			t.Failf("phone_number_verified is true, and phone_number is %s, which is no number of E.164", Quoted(claims["phone_number"]))
+		}
+	},
+	"OIDCCore/5.1/urls": aClaim([]string{"profile", "picture", "website"}, func(value any) string {
+		text, _ := value.(string)
+		u, err := url.Parse(text)
+		if err != nil || !u.IsAbs() {
+			return "no URL"
+		}
+		return ""
+	}),
+	"OIDCCore/5.1.1/members": func(t *T) {
+		address, is := knownClaims(t)["address"].(map[string]any)
+		if !is {
+			t.Skipf("UserInfo returns no address for the person of the target: give this person one")
+		}
+		for _, name := range []string{"formatted", "street_address", "locality", "region", "postal_code", "country"} {
+			// OIDC Core §13.3: null is another mistake, that of a member without a value.
+			if value := address[name]; value != nil && notText(value) != "" {
+				t.Errorf("%s of address is %s, which is no string", name, Quoted(value))
 			}
-			return ""
-		}),
-		aClaim("5.1/updated-at", Must, "updated_at is a number of seconds, and is not in the future.", []string{"updated_at"}, func(value any) string {
-			at, is := value.(float64)
-			if !is || at < 0 || at > float64(time.Now().Add(24*time.Hour).Unix()) {
-				return "no past time in seconds"
+		}
+	},
+	"OIDCCore/5.1.2/claim-names": func(t *T) {
+		for _, name := range slices.Sorted(maps.Keys(knownClaims(t))) {
+			name, _, _ = strings.Cut(name, "#")
+			if !slices.Contains(registeredClaims, name) && !strings.ContainsAny(name, ":/.") {
+				t.Errorf("%s is neither a registered nor a collision-resistant name", name)
 			}
-			return ""
-		}),
-		aClaim("5.1/email", Must, "email is an address of RFC 5322, without a display name.", []string{"email"}, func(value any) string {
-			text, _ := value.(string)
-			address, err := mail.ParseAddress(text)
-			if err != nil || address.Name != "" || strings.ContainsAny(text, "<>") {
-				return "no address"
+		}
+	},
+	"OIDCCore/5.2/claims-locales": func(t *T) {
+		wantTaken(t, t.OpenID(t.Client(need.Code)).Set("claims_locales", "tlh qaa-Latn-x-conformance"), "claims_locales")
+	},
+	"OIDCCore/5.2/without-tags": func(t *T) {
+		r := t.OpenID(t.Client(need.Code), "profile").Set("claims_locales", "en")
+		for _, name := range slices.Sorted(maps.Keys(t.UserClaims(t.GrantFor(r).Access))) {
+			if strings.HasSuffix(strings.ToLower(name), "#en") {
+				t.Errorf("claims_locales was en, and UserInfo returns %s", name)
 			}
-			return ""
-		}),
-		aClaim("5.1/birthdate", Must, "birthdate is a date, whose year can be 0000, or only a year.", []string{"birthdate"}, notMatching(dateForm, "date")),
-		aClaim("5.1/zoneinfo", Must, "zoneinfo is a name of the time zone database.", []string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
-		aClaim("5.1/locale", Must, "locale is a language tag.", []string{"locale"}, notMatching(languageForm, "language tag")),
-		aClaim("5.1/phone-number", Should, "phone_number is in the form of E.164, with an extension as in RFC 3966.", []string{"phone_number"}, notMatching(phoneForm, "number of E.164")),
-		{
-			ID: "OIDCCore/5.1/verified-phone-number", Level: Must,
-			Text:  "A verified phone_number has the form of E.164, with an extension as in RFC 3966.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				claims := knownClaims(t)
-				if claims["phone_number_verified"] != true {
-					t.Skipf("UserInfo has no phone_number_verified: true for the person of the target: give this person a verified number")
-				}
-				if number, _ := claims["phone_number"].(string); !phoneForm.MatchString(number) {
-					t.Failf("phone_number_verified is true, and phone_number is %s, which is no number of E.164", Quoted(claims["phone_number"]))
-				}
-			},
-		},
-		aClaim("5.1/urls", Must, "profile, picture and website are URLs.", []string{"profile", "picture", "website"}, func(value any) string {
-			text, _ := value.(string)
-			u, err := url.Parse(text)
-			if err != nil || !u.IsAbs() {
-				return "no URL"
-			}
-			return ""
-		}),
-		{
-			ID: "OIDCCore/5.1/picture-is-image", Level: Must,
-			Text:         "picture is the address of an image.",
-			Inapplicable: "This is up to the person who enters the address: Mandate accepts an https address and does not fetch it.",
-		},
-		{
-			ID: "OIDCCore/5.1/pages-about-person", Level: Should,
-			Text:         "picture, profile and website are about the person.",
-			Inapplicable: "This is up to the person who enters the addresses: Mandate does not fetch them.",
-		},
-		{
-			ID: "OIDCCore/5.1.1/members", Level: Must,
-			Text:  "formatted, street_address, locality, region, postal_code and country of address, if present, are strings.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				address, is := knownClaims(t)["address"].(map[string]any)
-				if !is {
-					t.Skipf("UserInfo returns no address for the person of the target: give this person one")
-				}
-				for _, name := range []string{"formatted", "street_address", "locality", "region", "postal_code", "country"} {
-					// OIDC Core §13.3: null is another mistake, that of a member without a value.
-					if value := address[name]; value != nil && notText(value) != "" {
-						t.Errorf("%s of address is %s, which is no string", name, Quoted(value))
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.1.1/same-address", Level: Should,
-			Text:         "formatted and the other members of address describe the same address.",
-			Inapplicable: "This is up to the person who enters the address: Mandate returns what was entered.",
-		},
-		{
-			// The document recommends such names, and allows private ones too.
-			ID: "OIDCCore/5.1.2/claim-names", Level: May,
-			Text:  "Claims that are not standard have a registered or a collision-resistant name.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				for _, name := range slices.Sorted(maps.Keys(knownClaims(t))) {
-					name, _, _ = strings.Cut(name, "#")
-					if !slices.Contains(registeredClaims, name) && !strings.ContainsAny(name, ":/.") {
-						t.Errorf("%s is neither a registered nor a collision-resistant name", name)
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.2/claims-locales", Level: Should,
-			Text:  "An unsupported language in claims_locales causes no error.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				wantTaken(t, t.OpenID(t.Client(need.Code)).Set("claims_locales", "tlh qaa-Latn-x-conformance"), "claims_locales")
-			},
-		},
-		{
-			ID: "OIDCCore/5.2/without-tags", Level: Should,
-			Text:  "If claims are requested in one language only, claims in this language have no language tags.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				r := t.OpenID(t.Client(need.Code), "profile").Set("claims_locales", "en")
-				for _, name := range slices.Sorted(maps.Keys(t.UserClaims(t.GrantFor(r).Access))) {
-					if strings.HasSuffix(strings.ToLower(name), "#en") {
-						t.Errorf("claims_locales was en, and UserInfo returns %s", name)
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.2/tags-in-any-case", Level: Should, Inapplicable: oneLanguage,
-			Text: "Language tags of claims are case-insensitive.",
-		},
-		{
-			ID: "OIDCCore/5.2/tags-as-registered", Level: Should, Inapplicable: oneLanguage,
-			Text: "Language tags of claims are written with their registered case.",
-		},
-		{
-			ID: "OIDCCore/5.2/tags-not-too-special", Level: Should, Inapplicable: oneLanguage,
-			Text: "Language tags of claims are no longer than necessary.",
-		},
-		{
-			ID: "OIDCCore/5.2/nearest-language", Level: Should, Inapplicable: oneLanguage,
-			Text: "If a claim is requested in a language, the server returns the closest one that it has.",
-		},
-	}
+		}
+	},
 }
-
-const oneLanguage = "Mandate stores each claim once, without a language."
 
 // registeredClaims are those in the registry "JSON Web Token Claims" that are about people and logins.
 var registeredClaims = []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",

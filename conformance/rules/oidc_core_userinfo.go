@@ -15,228 +15,131 @@ import (
 	"mandate/conformance/wire"
 )
 
-// oidcUserInfo returns the rules about the UserInfo endpoint (OIDC Core §5.3).
-func oidcUserInfo() []Rule {
-	return []Rule{
-		{
-			ID: "OIDCCore/5.3/tls", Level: Must,
-			Text:  "The UserInfo endpoint uses TLS.",
-			Needs: []Need{need.UserInfo},
-			Check: func(t *T) { wantTLS(t, t.Endpoint(need.UserInfo)) },
-		},
-		{
-			ID: "OIDCCore/5.3/get", Level: Must,
-			Text:  "UserInfo accepts GET.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				t.WantStatus(t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access), http.StatusOK)
-			},
-		},
-		{
-			ID: "OIDCCore/5.3/post", Level: Must,
-			Text:  "UserInfo accepts POST.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
-				t.UserClaims(token)
-				t.WantStatus(t.Post(t.Endpoint(need.UserInfo), nil, wire.Bearer(token)), http.StatusOK)
-			},
-		},
-		{
-			ID: "OIDCCore/5.3/bearer", Level: Must,
-			Text:  "UserInfo accepts the access token as a bearer token, and no other text.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
-				t.WantStatus(t.UserInfo(token), http.StatusOK)
-				for _, other := range append(Spoilt(token), "conformance") {
-					if a := t.UserInfo(other); a.Status/100 == 2 {
-						t.Failf("a text that is no access token is answered with %s", a)
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3/id-token-is-no-access-token", Level: Should,
-			Text:  "UserInfo expects an access token: an ID token, which many parties can see, gives no access.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				text := rawIDToken(t, tokens)
-				t.UserClaims(tokens.Access)
-				if a := t.UserInfo(text); a.Status/100 == 2 {
-					t.Failf("UserInfo accepts an ID token as an access token")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3/bearer-in-form", Level: May,
-			Text:  "UserInfo also accepts the access token in a form.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
-				t.WantStatus(t.Post(t.Endpoint(need.UserInfo), wire.Params("access_token", token)), http.StatusOK)
-			},
-		},
-		{
-			ID: "OIDCCore/5.3/bearer-not-in-query", Level: May,
-			Text:  "UserInfo does not accept an access token in the query.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
-				if a := t.Get(t.Endpoint(need.UserInfo) + "?access_token=" + url.QueryEscape(token)); a.Status/100 == 2 {
-					t.Failf("the access token in the query is accepted")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3/cors", Level: Should,
-			Text:  "Scripts of other sites can read UserInfo (CORS).",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				// A server may allow only the origins of its clients, and only those of public clients.
-				c := t.OptionalClient(need.Public)
-				if c == nil {
-					c = t.Client(need.Code)
-				}
-				token := t.GrantFor(t.OpenID(c)).Access
-				site := wire.Origin(c.RedirectURI())
-				a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token), wire.Header("Origin", site))
-				if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != site {
-					t.Failf("a script of %s cannot read the response: Access-Control-Allow-Origin is %q", site, allowed)
-				}
-				// Because of the header Authorization a browser sends a preflight request first.
-				a = t.Send(http.MethodOptions, t.Endpoint(need.UserInfo), "", "", wire.Header("Origin", site),
-					wire.Header("Access-Control-Request-Method", "GET"), wire.Header("Access-Control-Request-Headers", "authorization"))
-				headers := strings.ToLower(a.Header.Get("Access-Control-Allow-Headers"))
-				if a.Status/100 != 2 || !strings.Contains(headers, "authorization") && headers != "*" {
-					t.Failf("the preflight request is answered with %s, Access-Control-Allow-Headers: %q", a, headers)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/json", Level: Must,
-			Text:  "UserInfo returns a JSON object, unless the client registered another format.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
-				plainJSON(t, a)
-				if a.JSON() == nil {
-					t.Failf("the response is no JSON object")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/content-type", Level: Must,
-			Text:  "The response has the type application/json.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
-				plainJSON(t, a)
-				if a.MediaType() != "application/json" {
-					t.Failf("the body is JSON by default, and Content-Type is %q", a.Header.Get("Content-Type"))
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/utf-8", Level: Should,
-			Text:  "The response is UTF-8.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code), "profile")).Access)
-				plainJSON(t, a)
-				if !utf8.Valid(a.Body) || strings.HasPrefix(string(a.Body), "\ufeff") {
-					t.Failf("the body is not UTF-8")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/sub", Level: Must,
-			Text:  "The response always has sub.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				sub, _ := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["sub"].(string)
-				if sub == "" {
-					t.Failf("the response has no sub")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/same-sub", Level: Must,
-			Text:  "sub of UserInfo is the subject identifier of the person, as in the ID token.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
-					t.Failf("sub of UserInfo is not that of the ID token")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/left-out", Level: Should,
-			Text:  "A claim without a value is left out: none is null or an empty string.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				claims := knownClaims(t)
-				for _, name := range slices.Sorted(maps.Keys(claims)) {
-					if value := claims[name]; value == nil || value == "" {
-						t.Errorf("%s is %s instead of being left out", name, Quoted(value))
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/not-told", Level: May,
-			Text:     "A requested claim without a value is left out, and causes no error.",
-			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
-		},
-		{
-			// RFC 6750 §3 and §3.1 recommend the status and the error.
-			ID: "OIDCCore/5.3.3/invalid-token", Level: Should,
-			Text:  "UserInfo refuses an invalid token with 401 and the error invalid_token in the challenge.",
-			Needs: []Need{need.UserInfo},
-			Check: func(t *T) {
-				a := t.UserInfo("conformance-invalid")
-				t.WantStatus(a, http.StatusUnauthorized)
-				wantChallengeError(t, a, "invalid_token")
-			},
-		},
-		{
-			// RFC 6750 §3 requires the challenge for both.
-			ID: "OIDCCore/5.3.3/no-token", Level: Must,
-			Text:  "UserInfo refuses a request without a token, or with an invalid one, with a Bearer challenge.",
-			Needs: []Need{need.UserInfo},
-			Check: func(t *T) {
-				wantChallenged(t, t.Get(t.Endpoint(need.UserInfo)), "without a token")
-				wantChallenged(t, t.UserInfo("conformance-invalid"), "with an invalid token")
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.3/revoked-token", Level: Should, Alone: true,
-			Text:  "UserInfo refuses a revoked token with invalid_token.",
-			Needs: userInfoNeeds(need.Revocation),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				token := t.GrantIn(t.NewBrowser(), t.OpenID(c)).Access
-				t.UserClaims(token)
-				revokeOK(t, t.Revoke(c, token))
-				a := t.UserInfo(token)
-				if a.Status/100 == 2 {
-					t.Blockedf("UserInfo still accepts the access token, which the server answered to have revoked (RFC 7009 §2.1)")
-				}
-				wantChallengeError(t, a, "invalid_token")
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.3/scope-missing", Level: May,
-			Text:  "UserInfo refuses a token without the scope openid with 403 and insufficient_scope.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				a := t.UserInfo(plainGrant(t).Access)
-				t.WantStatus(a, http.StatusForbidden)
-				wantChallengeError(t, a, "insufficient_scope")
-			},
-		},
+// oidcUserInfo has the checks of the rules about the UserInfo endpoint (OIDC Core §5.3).
+var oidcUserInfo = checks{
+	"OIDCCore/5.3/tls": func(t *T) { wantTLS(t, t.Endpoint(need.UserInfo)) },
+	"OIDCCore/5.3/get": func(t *T) {
+		t.WantStatus(t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access), http.StatusOK)
+	},
+	"OIDCCore/5.3/post": func(t *T) {
+		token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+		t.UserClaims(token)
+		t.WantStatus(t.Post(t.Endpoint(need.UserInfo), nil, wire.Bearer(token)), http.StatusOK)
+	},
+	"OIDCCore/5.3/bearer": func(t *T) {
+		token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+		t.WantStatus(t.UserInfo(token), http.StatusOK)
+		for _, other := range append(Spoilt(token), "conformance") {
+			if a := t.UserInfo(other); a.Status/100 == 2 {
+				t.Failf("a text that is no access token is answered with %s", a)
+			}
+		}
+	},
+	"OIDCCore/5.3/id-token-is-no-access-token": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+		text := rawIDToken(t, tokens)
+		t.UserClaims(tokens.Access)
+		if a := t.UserInfo(text); a.Status/100 == 2 {
+			t.Failf("UserInfo accepts an ID token as an access token")
+		}
+	},
+	"OIDCCore/5.3/bearer-in-form": func(t *T) {
+		token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+		t.WantStatus(t.Post(t.Endpoint(need.UserInfo), wire.Params("access_token", token)), http.StatusOK)
+	},
+	"OIDCCore/5.3/bearer-not-in-query": func(t *T) {
+		token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+		if a := t.Get(t.Endpoint(need.UserInfo) + "?access_token=" + url.QueryEscape(token)); a.Status/100 == 2 {
+			t.Failf("the access token in the query is accepted")
+		}
+	},
+	"OIDCCore/5.3/cors": oidcCoreCors,
+	"OIDCCore/5.3.2/json": func(t *T) {
+		a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
+		plainJSON(t, a)
+		if a.JSON() == nil {
+			t.Failf("the response is no JSON object")
+		}
+	},
+	"OIDCCore/5.3.2/content-type": func(t *T) {
+		a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
+		plainJSON(t, a)
+		if a.MediaType() != "application/json" {
+			t.Failf("the body is JSON by default, and Content-Type is %q", a.Header.Get("Content-Type"))
+		}
+	},
+	"OIDCCore/5.3.2/utf-8": func(t *T) {
+		a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code), "profile")).Access)
+		plainJSON(t, a)
+		if !utf8.Valid(a.Body) || strings.HasPrefix(string(a.Body), "\ufeff") {
+			t.Failf("the body is not UTF-8")
+		}
+	},
+	"OIDCCore/5.3.2/sub": func(t *T) {
+		sub, _ := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["sub"].(string)
+		if sub == "" {
+			t.Failf("the response has no sub")
+		}
+	},
+	"OIDCCore/5.3.2/same-sub": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+		if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
+			t.Failf("sub of UserInfo is not that of the ID token")
+		}
+	},
+	"OIDCCore/5.3.2/left-out": func(t *T) {
+		claims := knownClaims(t)
+		for _, name := range slices.Sorted(maps.Keys(claims)) {
+			if value := claims[name]; value == nil || value == "" {
+				t.Errorf("%s is %s instead of being left out", name, Quoted(value))
+			}
+		}
+	},
+	"OIDCCore/5.3.3/invalid-token": func(t *T) {
+		a := t.UserInfo("conformance-invalid")
+		t.WantStatus(a, http.StatusUnauthorized)
+		wantChallengeError(t, a, "invalid_token")
+	},
+	"OIDCCore/5.3.3/no-token": func(t *T) {
+		wantChallenged(t, t.Get(t.Endpoint(need.UserInfo)), "without a token")
+		wantChallenged(t, t.UserInfo("conformance-invalid"), "with an invalid token")
+	},
+	"OIDCCore/5.3.3/revoked-token": func(t *T) {
+		c := t.Client(need.Code)
+		token := t.GrantIn(t.NewBrowser(), t.OpenID(c)).Access
+		t.UserClaims(token)
+		revokeOK(t, t.Revoke(c, token))
+		a := t.UserInfo(token)
+		if a.Status/100 == 2 {
+			t.Blockedf("UserInfo still accepts the access token, which the server answered to have revoked (RFC 7009 §2.1)")
+		}
+		wantChallengeError(t, a, "invalid_token")
+	},
+	"OIDCCore/5.3.3/scope-missing": func(t *T) {
+		a := t.UserInfo(plainGrant(t).Access)
+		t.WantStatus(a, http.StatusForbidden)
+		wantChallengeError(t, a, "insufficient_scope")
+	},
+}
+
+func oidcCoreCors(t *T) {
+	// A server may allow only the origins of its clients, and only those of public clients.
+	c := t.OptionalClient(need.Public)
+	if c == nil {
+		c = t.Client(need.Code)
+	}
+	token := t.GrantFor(t.OpenID(c)).Access
+	site := wire.Origin(c.RedirectURI())
+	a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token), wire.Header("Origin", site))
+	if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != site {
+		t.Failf("a script of %s cannot read the response: Access-Control-Allow-Origin is %q", site, allowed)
+	}
+	// Because of the header Authorization a browser sends a preflight request first.
+	a = t.Send(http.MethodOptions, t.Endpoint(need.UserInfo), "", "", wire.Header("Origin", site),
+		wire.Header("Access-Control-Request-Method", "GET"), wire.Header("Access-Control-Request-Headers", "authorization"))
+	headers := strings.ToLower(a.Header.Get("Access-Control-Allow-Headers"))
+	if a.Status/100 != 2 || !strings.Contains(headers, "authorization") && headers != "*" {
+		t.Failf("the preflight request is answered with %s, Access-Control-Allow-Headers: %q", a, headers)
 	}
 }
 
@@ -265,73 +168,40 @@ func Quoted(value any) string {
 	return string(text)
 }
 
-// oidcUserInfoSigned returns the rules about signed UserInfo responses (OIDC Core §5.3.2).
-func oidcUserInfoSigned() []Rule {
-	needs := []Need{need.Authorization, need.Token, need.Signed, need.User, need.OpenID, need.UserInfo}
-	return []Rule{
-		{
-			ID: "OIDCCore/5.3.2/signed-content-type", Level: Must,
-			Text:  "A signed UserInfo response has the type application/jwt.",
-			Needs: needs,
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
-				signedUserInfo(t, tokens)
-				if a := t.Last(); a.MediaType() != "application/jwt" {
-					t.Failf("the body is a JWT, and Content-Type is %q", a.Header.Get("Content-Type"))
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/signed-signature", Level: Must,
-			Text:  "The signature of a signed UserInfo response is valid.",
-			Needs: append(slices.Clone(needs), need.Keys),
-			Check: func(t *T) {
-				c := t.Client(need.Signed)
-				wantSignature(t, signedUserInfo(t, t.GrantFor(t.OpenID(c))), c)
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/signed-iss", Level: Must,
-			Text:  "A signed UserInfo response has iss with the issuer.",
-			Needs: needs,
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
-				want := t.IDToken(tokens).Text("iss")
-				if j := signedUserInfo(t, tokens); j.Text("iss") != want {
-					t.Failf("iss is %v, want %s", j.Claims["iss"], want)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/signed-aud", Level: Must,
-			Text:  "A signed UserInfo response has aud with the client_id.",
-			Needs: needs,
-			Check: func(t *T) {
-				c := t.Client(need.Signed)
-				j := signedUserInfo(t, t.GrantFor(t.OpenID(c)))
-				if !slices.Contains(j.Audience(), c.ID) {
-					t.Failf("aud is %v, but the client is %s", j.Claims["aud"], c.ID)
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/signed-sub", Level: Must,
-			Text:  "A signed UserInfo response has the sub of the ID token.",
-			Needs: needs,
-			Check: func(t *T) {
-				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
-				want := t.Subject(t.IDToken(tokens))
-				if j := signedUserInfo(t, tokens); j.Text("sub") != want {
-					t.Failf("sub of UserInfo is not that of the ID token")
-				}
-			},
-		},
-		{
-			ID: "OIDCCore/5.3.2/encrypted-after-signing", Level: Must,
-			Text:         "A UserInfo response that is signed and encrypted is signed first.",
-			Inapplicable: "Mandate does not encrypt responses.",
-		},
-	}
+// oidcUserInfoSigned has the checks of the rules about signed UserInfo responses (OIDC Core §5.3.2).
+var oidcUserInfoSigned = checks{
+	"OIDCCore/5.3.2/signed-content-type": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
+		signedUserInfo(t, tokens)
+		if a := t.Last(); a.MediaType() != "application/jwt" {
+			t.Failf("the body is a JWT, and Content-Type is %q", a.Header.Get("Content-Type"))
+		}
+	},
+	"OIDCCore/5.3.2/signed-signature": func(t *T) {
+		c := t.Client(need.Signed)
+		wantSignature(t, signedUserInfo(t, t.GrantFor(t.OpenID(c))), c)
+	},
+	"OIDCCore/5.3.2/signed-iss": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
+		want := t.IDToken(tokens).Text("iss")
+		if j := signedUserInfo(t, tokens); j.Text("iss") != want {
+			t.Failf("iss is %v, want %s", j.Claims["iss"], want)
+		}
+	},
+	"OIDCCore/5.3.2/signed-aud": func(t *T) {
+		c := t.Client(need.Signed)
+		j := signedUserInfo(t, t.GrantFor(t.OpenID(c)))
+		if !slices.Contains(j.Audience(), c.ID) {
+			t.Failf("aud is %v, but the client is %s", j.Claims["aud"], c.ID)
+		}
+	},
+	"OIDCCore/5.3.2/signed-sub": func(t *T) {
+		tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
+		want := t.Subject(t.IDToken(tokens))
+		if j := signedUserInfo(t, tokens); j.Text("sub") != want {
+			t.Failf("sub of UserInfo is not that of the ID token")
+		}
+	},
 }
 
 // signedUserInfo returns the response for the client with signed UserInfo responses.

@@ -11,134 +11,71 @@ import (
 	"mandate/conformance/wire"
 )
 
-// oidcFormPost returns the rules of OAuth 2.0 Form Post Response Mode. They are skipped for servers that do not
-// support it.
-func oidcFormPost() []Rule {
-	return []Rule{
-		{
-			ID: "OIDCFormPost/2/parameters-in-form", Level: Must,
-			Text:  "code and state are hidden fields of a form.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				r, f := postedBack(t, t.Request(t.Client(need.Code)))
-				if f.Values.Get("code") == "" || f.Values.Get("state") != r.Request.Params.Get("state") {
-					t.Failf("the form has a code: %t, and the state of the request: %t", f.Values.Get("code") != "", f.Values.Get("state") == r.Request.Params.Get("state"))
-				}
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/code-works", Level: Must,
-			Text:  "The code in the form works.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				r, f := postedBack(t, t.Request(t.Client(need.Code)))
-				wantTokens(t, t.Redeem(&check.Code{Value: withCode(t, f), Request: r.Request}))
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/error-in-form", Level: Must,
-			Text:  "An error is also returned by a form.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				postedBack(t, t.Request(t.Client(need.Code)))
-				r := t.Deny(t.Request(t.Client(need.Code)).Set("response_mode", "form_post"))
-				if r.ErrorCode() == "" { // the server did not ask the person
-					r = t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "form_post").Set("response_type", "conformance"))
-				}
-				t.WithError(r)
-				if r.Mode != "form_post" {
-					t.At(r.Answer)
-					t.Failf("with response_mode=form_post %s is returned by %s", r.Outcome(), r.Mode)
-				}
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/not-in-address", Level: Must,
-			Text:  "The address of the form contains neither code nor state.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				r, f := postedBack(t, t.Request(t.Client(need.Code)))
-				if code := withCode(t, f); strings.Contains(f.Action, r.Request.Params.Get("state")) || strings.Contains(f.Action, code) {
-					t.Failf("the address to which the form is sent contains the code or the state")
-				}
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/action", Level: Must,
-			Text:  "The form is sent to the redirect URI of the client.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				r, f := postedBack(t, t.Request(t.Client(need.Code)))
-				if want := r.Request.Params.Get("redirect_uri"); f.Action != want {
-					t.Failf("the form is sent to %s, want %s", f.Action, want)
-				}
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/action-with-query", Level: Must,
-			Text:  "The form is sent to the redirect URI unchanged, with its query.",
-			Needs: []Need{need.Authorization, need.Several, need.User},
-			Check: func(t *T) {
-				c := t.Client(need.Several)
-				for _, uri := range c.RedirectURIs {
-					if _, f := postedBack(t, t.Request(c).Set("redirect_uri", uri)); f.Action != uri {
-						t.Errorf("the form is sent to %s, want %s", f.Action, uri)
-					}
-				}
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/method", Level: Must,
-			Text:  "The method of the form is POST.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				if _, f := postedBack(t, t.Request(t.Client(need.Code))); f.Method != http.MethodPost {
-					t.Failf("the method of the form is %q, want POST", f.Method)
-				}
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/not-stored", Level: Must,
-			Text:  "The page must not be stored by browsers and caches.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
-				wantHeader(t, r.Answer, "Cache-Control", "no-store")
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/submitted-by-itself", Level: Must,
-			Text:     "The browser sends the form without action by the person.",
-			TestedBy: "conformance/mandate/browser_openid_test.go:TestBrowserFormPost",
-		},
-		{
-			ID: "OIDCFormPost/2/button", Level: May,
-			Text:  "The form has a button, for browsers without scripts.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				if _, f := postedBack(t, t.Request(t.Client(need.Code))); len(f.Buttons) == 0 {
-					t.Failf("the form has no button")
-				}
-			},
-		},
-		{
-			ID: "OIDCFormPost/2/web-addresses-only", Level: May,
-			Text:     "The server refuses form_post for a redirect URI that uses neither http nor https.",
-			TestedBy: "conformance/mandate/openid_request_test.go:TestOIDCFormPost2",
-		},
-		{
-			ID: "OIDCFormPost/4/nothing-leaks", Level: May,
-			Text:  "The page with the code sends no referrer to other sites, and loads nothing from them.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
-				if policy := r.Answer.Header.Get("Referrer-Policy"); policy != "no-referrer" && policy != "same-origin" {
-					t.Errorf("Referrer-Policy is %q", policy)
-				}
-				wantHeader(t, r.Answer, "Content-Security-Policy", "default-src")
-			},
-		},
-	}
+// oidcFormPost has the checks of the rules of OAuth 2.0 Form Post Response Mode.
+var oidcFormPost = checks{
+	"OIDCFormPost/2/parameters-in-form": func(t *T) {
+		r, f := postedBack(t, t.Request(t.Client(need.Code)))
+		if f.Values.Get("code") == "" || f.Values.Get("state") != r.Request.Params.Get("state") {
+			t.Failf("the form has a code: %t, and the state of the request: %t", f.Values.Get("code") != "", f.Values.Get("state") == r.Request.Params.Get("state"))
+		}
+	},
+	"OIDCFormPost/2/code-works": func(t *T) {
+		r, f := postedBack(t, t.Request(t.Client(need.Code)))
+		wantTokens(t, t.Redeem(&check.Code{Value: withCode(t, f), Request: r.Request}))
+	},
+	"OIDCFormPost/2/error-in-form": func(t *T) {
+		postedBack(t, t.Request(t.Client(need.Code)))
+		r := t.Deny(t.Request(t.Client(need.Code)).Set("response_mode", "form_post"))
+		if r.ErrorCode() == "" { // the server did not ask the person
+			r = t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "form_post").Set("response_type", "conformance"))
+		}
+		t.WithError(r)
+		if r.Mode != "form_post" {
+			t.At(r.Answer)
+			t.Failf("with response_mode=form_post %s is returned by %s", r.Outcome(), r.Mode)
+		}
+	},
+	"OIDCFormPost/2/not-in-address": func(t *T) {
+		r, f := postedBack(t, t.Request(t.Client(need.Code)))
+		if code := withCode(t, f); strings.Contains(f.Action, r.Request.Params.Get("state")) || strings.Contains(f.Action, code) {
+			t.Failf("the address to which the form is sent contains the code or the state")
+		}
+	},
+	"OIDCFormPost/2/action": func(t *T) {
+		r, f := postedBack(t, t.Request(t.Client(need.Code)))
+		if want := r.Request.Params.Get("redirect_uri"); f.Action != want {
+			t.Failf("the form is sent to %s, want %s", f.Action, want)
+		}
+	},
+	"OIDCFormPost/2/action-with-query": func(t *T) {
+		c := t.Client(need.Several)
+		for _, uri := range c.RedirectURIs {
+			if _, f := postedBack(t, t.Request(c).Set("redirect_uri", uri)); f.Action != uri {
+				t.Errorf("the form is sent to %s, want %s", f.Action, uri)
+			}
+		}
+	},
+	"OIDCFormPost/2/method": func(t *T) {
+		if _, f := postedBack(t, t.Request(t.Client(need.Code))); f.Method != http.MethodPost {
+			t.Failf("the method of the form is %q, want POST", f.Method)
+		}
+	},
+	"OIDCFormPost/2/not-stored": func(t *T) {
+		r, _ := postedBack(t, t.Request(t.Client(need.Code)))
+		wantHeader(t, r.Answer, "Cache-Control", "no-store")
+	},
+	"OIDCFormPost/2/button": func(t *T) {
+		if _, f := postedBack(t, t.Request(t.Client(need.Code))); len(f.Buttons) == 0 {
+			t.Failf("the form has no button")
+		}
+	},
+	"OIDCFormPost/4/nothing-leaks": func(t *T) {
+		r, _ := postedBack(t, t.Request(t.Client(need.Code)))
+		if policy := r.Answer.Header.Get("Referrer-Policy"); policy != "no-referrer" && policy != "same-origin" {
+			t.Errorf("Referrer-Policy is %q", policy)
+		}
+		wantHeader(t, r.Answer, "Content-Security-Policy", "default-src")
+	},
 }
 
 // postedBack sends a request with response_mode=form_post, and returns the form on the last page. If the server does not

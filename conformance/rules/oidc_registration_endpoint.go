@@ -4,94 +4,39 @@ import (
 	"net/http"
 
 	"mandate/conformance/check"
-	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
 
-// oidcRegistrationEndpoint returns the rules about the endpoints that register clients and describe them (OIDC
-// Registration §3, §4). The checks register clients of their own.
-func oidcRegistrationEndpoint() []Rule {
-	return []Rule{
-		{
-			ID: "OIDCRegistration/3/registration-endpoint", Level: Must,
-			Text:  "The server assigns a unique client_id to a client that registers.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) { wantDistinct(t, "client_id") },
-		},
-		{
-			ID: "OIDCRegistration/3.2/secret-unique", Level: Must,
-			Text:  "Each client gets another client_secret.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) { wantDistinct(t, "client_secret") },
-		},
-		{
-			ID: "OIDCRegistration/3.2/response", Level: Should,
-			Text:  "The server answers a registration with 201 and the registered metadata, with the type application/json.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) { wantCreated(t, "redirect_uris") },
-		},
-		{
-			ID: "OIDCRegistration/3.2/secret-expires-at", Level: Must,
-			Text:  "A response with a client_secret has client_secret_expires_at, a number of seconds or 0.",
-			Needs: registrationNeeds(),
-			Check: wantSecretExpiry,
-		},
-		{
-			ID: "OIDCRegistration/3.2/issued-at", Level: Must,
-			Text:  "client_id_issued_at, if present, is a number of seconds.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *check.Made) {
-					at := a.JSON()["client_id_issued_at"]
-					if at == nil {
-						t.Skipf("the rule applies to a server whose responses have client_id_issued_at, which is optional")
-					}
-					if _, is := at.(float64); !is {
-						t.Failf("client_id_issued_at is %s, want a number", Quoted(at))
-					}
-				})
-			},
-		},
-		{
-			ID: "OIDCRegistration/3.2/configuration-complete", Level: Must,
-			Text:  "The response has both registration_client_uri and registration_access_token, or neither.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *check.Made) { wantBothOrNeither(t, a) })
-			},
-		},
-		{
-			ID: "OIDCRegistration/3.3/error", Level: Must,
-			Text:  "The response to an invalid registration request is a JSON object with the member error.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) {
-				if a := refusedRegistration(t); a.Text("error") == "" {
-					t.Failf("the response (%s) is no JSON object with error", a)
-				}
-			},
-		},
-		{
-			ID: "OIDCRegistration/3.3/status-400", Level: Should,
-			Text:  "The response to an invalid registration request has the status 400.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) { t.WantStatus(refusedRegistration(t), http.StatusBadRequest) },
-		},
-		{
-			ID: "OIDCRegistration/4/configuration-endpoint", Level: Should,
-			Text:  "The client's configuration endpoint returns the registered metadata for its registration access token.",
-			Needs: registrationNeeds(),
-			Check: wantReadable,
-		},
-		{
-			ID: "OIDCRegistration/4.4/invalid-token", Level: Must,
-			Text:  "The client's configuration endpoint answers an invalid registration access token with 401.",
-			Needs: registrationNeeds(),
-			Check: func(t *T) { wantUnreadable(t, func(*wire.Answer) {}) },
-		},
-	}
+// oidcRegistrationEndpoint has the checks of the rules about the endpoints that register clients and describe them
+// (OIDC Registration §3, §4).
+var oidcRegistrationEndpoint = checks{
+	"OIDCRegistration/3/registration-endpoint": func(t *T) { wantDistinct(t, "client_id") },
+	"OIDCRegistration/3.2/secret-unique":       func(t *T) { wantDistinct(t, "client_secret") },
+	"OIDCRegistration/3.2/response":            func(t *T) { wantCreated(t, "redirect_uris") },
+	"OIDCRegistration/3.2/secret-expires-at":   wantSecretExpiry,
+	"OIDCRegistration/3.2/issued-at": func(t *T) {
+		t.WithClient(plainClient(t), func(a *check.Made) {
+			at := a.JSON()["client_id_issued_at"]
+			if at == nil {
+				t.Skipf("the rule applies to a server whose responses have client_id_issued_at, which is optional")
+			}
+			if _, is := at.(float64); !is {
+				t.Failf("client_id_issued_at is %s, want a number", Quoted(at))
+			}
+		})
+	},
+	"OIDCRegistration/3.2/configuration-complete": func(t *T) {
+		t.WithClient(plainClient(t), func(a *check.Made) { wantBothOrNeither(t, a) })
+	},
+	"OIDCRegistration/3.3/error": func(t *T) {
+		if a := refusedRegistration(t); a.Text("error") == "" {
+			t.Failf("the response (%s) is no JSON object with error", a)
+		}
+	},
+	"OIDCRegistration/3.3/status-400":           func(t *T) { t.WantStatus(refusedRegistration(t), http.StatusBadRequest) },
+	"OIDCRegistration/4/configuration-endpoint": wantReadable,
+	"OIDCRegistration/4.4/invalid-token":        func(t *T) { wantUnreadable(t, func(*wire.Answer) {}) },
 }
-
-func registrationNeeds() []Need { return []Need{need.OpenID, need.Registration} }
 
 // wantDistinct asserts that two clients that register get different values of a member.
 func wantDistinct(t *T, name string) {

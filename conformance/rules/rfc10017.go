@@ -8,114 +8,36 @@ import (
 	"mandate/conformance/wire"
 )
 
-// rfc10017 returns what the best current practice for browser-based applications requires of a server whose clients are
-// such applications without a server of their own (§6.3).
-func rfc10017() []Rule {
-	best, native := rfc9700(), rfc8252()
-	return []Rule{
-		sameCheckAs(best, "RFC9700/2.1.1/a12-required-of-public", Rule{
-			ID: "RFC10017/6.3.2.1/pkce", Level: Must,
-			Text: "The server supports PKCE and requires it of public clients.",
-		}),
-		sameCheckAs(best, "RFC9700/2.2.2/a20-public-refresh-tokens-rotated", Rule{
-			ID: "RFC10017/6.3.2.3/rotated", Level: Must,
-			Text: "A refresh token of such an application works once, or is bound to a key.",
-		}),
-		{
-			ID: "RFC10017/6.3.2.3/expires", Level: Must,
-			Text:     "A refresh token has a maximum lifetime, or expires if it is not used.",
-			TestedBy: "provider/grant_refresh_test.go:TestRefreshLifetime",
-		},
-		{
-			ID: "RFC10017/6.3.2.3/not-extended", Level: Must,
-			Text:     "A new refresh token does not live longer than the first one would have.",
-			TestedBy: "conformance/mandate/spec_refresh_test.go:TestSpecFamilyLifetime",
-		},
-		{
-			ID: "RFC10017/6.3.2.3/ends-with-session", Level: Should,
-			Text:     "The lifetime of a refresh token depends on the person's session: with openid and without offline_access it ends with it.",
-			TestedBy: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
-		},
-		sameCheckAs(native, "RFC8252/8.5/no-shared-secret", Rule{
-			ID: "RFC10017/6.3.3.1/no-shared-secret", Level: Must,
-			Text: "The server does not require a secret of such an application.",
-		}),
-		sameCheckAs(best, "RFC9700/2.1/a1-exact-redirect-uri", Rule{
-			ID: "RFC10017/6.3.3.2/exact-redirect-uri", Level: Must,
-			Text: "A redirect URI is accepted only if it equals a registered one.",
-		}),
-		{
-			ID: "RFC10017/6.3.3.4/token", Level: Must,
-			Text:  "A script of the application can call the token endpoint and read its response (CORS).",
-			Needs: []Need{need.Token},
-			Check: func(t *T) {
-				wantCallable(t, http.MethodPost, t.Endpoint(need.Token), "authorization", "content-type")
-			},
-		},
-		{
-			ID: "RFC10017/6.3.3.4/metadata", Level: Should,
-			Text: "A script of any site can read the metadata of the server.",
-			Check: func(t *T) {
-				publishedMetadata(t)
-				wantCallable(t, http.MethodGet, t.MetadataAddress())
-			},
-		},
-		{
-			ID: "RFC10017/6.3.3.4/keys", Level: Should,
-			Text:  "A script of any site can read the keys of the server.",
-			Needs: []Need{need.Keys},
-			Check: func(t *T) { wantCallable(t, http.MethodGet, t.Endpoint(need.Keys)) },
-		},
-		{
-			ID: "RFC10017/6.3.3.4/revocation", Level: Should,
-			Text:  "A script of the application can call the revocation endpoint.",
-			Needs: []Need{need.Revocation},
-			Check: func(t *T) {
-				wantCallable(t, http.MethodPost, t.Endpoint(need.Revocation), "authorization", "content-type")
-			},
-		},
-		{
-			ID: "RFC10017/6.3.3.4/userinfo", Level: Should,
-			Text:  "A script of the application can call UserInfo.",
-			Needs: []Need{need.UserInfo, need.OpenID},
-			Check: func(t *T) { wantCallable(t, http.MethodGet, t.Endpoint(need.UserInfo), "authorization") },
-		},
-		{
-			ID: "RFC10017/6.3.3.4/challenge", Level: May,
-			Text:  "A script can read why UserInfo refused its token: the response exposes WWW-Authenticate.",
-			Needs: []Need{need.UserInfo, need.OpenID},
-			Check: func(t *T) {
-				a := t.Get(t.Endpoint(need.UserInfo), crossOrigin, wire.Bearer("conformance-"+t.Random()))
-				if said := strings.ToLower(a.Header.Get("Access-Control-Expose-Headers")); said != "*" && !strings.Contains(said, "www-authenticate") {
-					t.Failf("Access-Control-Expose-Headers is %q", said)
-				}
-			},
-		},
-		{
-			ID: "RFC10017/6.3.3.4/sender-constrained", Level: May,
-			Text:  "A script can send the header DPoP to the token endpoint, and MCP-Protocol-Version for the metadata.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) {
-				publishedMetadata(t)
-				wantCallable(t, http.MethodPost, t.Endpoint(need.Token), "dpop")
-				wantCallable(t, http.MethodGet, t.MetadataAddress(), "mcp-protocol-version")
-			},
-		},
-		{
-			ID: "RFC10017/6.3.3.4/resource-metadata", Level: Should,
-			Text:  "A script of any site can read the metadata of an API (RFC 9728).",
-			Needs: []Need{need.API},
-			Check: func(t *T) {
-				describedAPI(t)
-				wantCallable(t, http.MethodGet, describedAt(t).URL.String())
-			},
-		},
-		{
-			ID: "RFC10017/6.3.3.4/resource", Level: Must,
-			Text:     "A script of an allowed origin can call the API, and read its response and its challenge.",
-			TestedBy: "conformance/mandate/browser_application_test.go:TestBrowserApplication",
-		},
-	}
+// rfc10017 has the checks of what the best current practice for browser-based applications requires of a server whose
+// clients are such applications without a server of their own (§6.3).
+var rfc10017 = checks{
+	"RFC10017/6.3.3.4/token": func(t *T) {
+		wantCallable(t, http.MethodPost, t.Endpoint(need.Token), "authorization", "content-type")
+	},
+	"RFC10017/6.3.3.4/metadata": func(t *T) {
+		publishedMetadata(t)
+		wantCallable(t, http.MethodGet, t.MetadataAddress())
+	},
+	"RFC10017/6.3.3.4/keys": func(t *T) { wantCallable(t, http.MethodGet, t.Endpoint(need.Keys)) },
+	"RFC10017/6.3.3.4/revocation": func(t *T) {
+		wantCallable(t, http.MethodPost, t.Endpoint(need.Revocation), "authorization", "content-type")
+	},
+	"RFC10017/6.3.3.4/userinfo": func(t *T) { wantCallable(t, http.MethodGet, t.Endpoint(need.UserInfo), "authorization") },
+	"RFC10017/6.3.3.4/challenge": func(t *T) {
+		a := t.Get(t.Endpoint(need.UserInfo), crossOrigin, wire.Bearer("conformance-"+t.Random()))
+		if said := strings.ToLower(a.Header.Get("Access-Control-Expose-Headers")); said != "*" && !strings.Contains(said, "www-authenticate") {
+			t.Failf("Access-Control-Expose-Headers is %q", said)
+		}
+	},
+	"RFC10017/6.3.3.4/sender-constrained": func(t *T) {
+		publishedMetadata(t)
+		wantCallable(t, http.MethodPost, t.Endpoint(need.Token), "dpop")
+		wantCallable(t, http.MethodGet, t.MetadataAddress(), "mcp-protocol-version")
+	},
+	"RFC10017/6.3.3.4/resource-metadata": func(t *T) {
+		describedAPI(t)
+		wantCallable(t, http.MethodGet, describedAt(t).URL.String())
+	},
 }
 
 // wantCallable asserts that a script of another site can send a request with these headers, and read the response. A

@@ -8,35 +8,8 @@ import (
 	"strings"
 
 	"mandate/conformance/check"
-	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
-
-func rfc6749() []Rule {
-	return slices.Concat(rfc6749Clients(), rfc6749Authorization(), rfc6749TokenEndpoint(), rfc6749Code(), rfc6749CodeErrors(), rfc6749Redemption(),
-		rfc6749Grants(), rfc6749Answers(), rfc6749Errors(), rfc6749Refresh(), rfc6749Security())
-}
-
-// codeFlowNeeds returns what a check of the authorization code grant needs.
-func codeFlowNeeds(more ...Need) []Need {
-	return append([]Need{need.Authorization, need.Token, need.Code, need.User}, more...)
-}
-
-// authorizationNeeds returns what a check needs that sends an authorization request, but does not redeem the code.
-func authorizationNeeds(more ...Need) []Need {
-	return append([]Need{need.Authorization, need.Code, need.User}, more...)
-}
-
-// publicNeeds returns the same for a check of the client public.
-func publicNeeds() []Need { return []Need{need.Authorization, need.Public, need.User} }
-
-// publicCodeNeeds returns what a check of the authorization code grant of the client public needs.
-func publicCodeNeeds(more ...Need) []Need {
-	return append([]Need{need.Authorization, need.Token, need.Public, need.User}, more...)
-}
-
-// machineNeeds returns what a check of the client credentials grant needs.
-func machineNeeds() []Need { return []Need{need.Token, need.Machine} }
 
 // badScopes are an unknown scope, and one with characters that RFC 6749 §3.3 does not allow.
 var badScopes = []string{"conformance-unknown", "\"\\"}

@@ -10,121 +10,61 @@ import (
 	"mandate/conformance/wire"
 )
 
-// rfc6749Redemption returns the rules about the exchange of a code for tokens (RFC 6749 §4.1.3, §4.1.4).
-func rfc6749Redemption() []Rule {
-	return []Rule{
-		{
-			ID: "RFC6749/4.1.3/client-authenticated", Level: Must,
-			Text:  "A confidential client must use its secret to redeem a code.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				wantAuthenticated(t, c, func() url.Values { return t.Code(t.Request(c)).Form() })
-			},
-		},
-		{
-			ID: "RFC6749/4.1.3/code-bound-to-client", Level: Must,
-			Text:  "A code works only for the client to which it was issued.",
-			Needs: codeFlowNeeds(need.Second),
-			Check: func(t *T) {
-				c, thief := t.Client(need.Code), t.Client(need.Second)
-				t.Grant(c)
-				t.Grant(thief)
-				t.WantRefused(t.Token(thief, t.Code(t.Request(c)).Form()), "the code was issued to another client")
-				form := t.Code(t.Request(c)).Form()
-				form.Set("redirect_uri", thief.RedirectURI())
-				t.WantRefused(t.Token(thief, form), "the code was issued to another client")
-			},
-		},
-		{
-			ID: "RFC6749/4.1.3/code-bound-to-public-client", Level: Must,
-			Text:  "The code of a public client does not work for another client, nor the other way round.",
-			Needs: codeFlowNeeds(need.Public),
-			Check: func(t *T) {
-				confidential, public := t.Client(need.Code), t.Client(need.Public)
-				t.Grant(confidential)
-				t.Grant(public)
-				t.WantRefused(t.Token(public, t.Code(t.Request(confidential)).Form()), "the code was issued to another client")
-				t.WantRefused(t.Token(confidential, t.Code(t.Request(public)).Form()), "the code was issued to another client")
-			},
-		},
-		{
-			ID: "RFC6749/4.1.3/public-identifies", Level: Must,
-			Text:  "The code of a public client is refused if the request has no client_id.",
-			Needs: publicCodeNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Public)
-				t.Grant(c)
-				t.WantRefused(t.Post(t.Endpoint(need.Token), t.Code(t.Request(c)).Form()), "the request has no client_id")
-			},
-		},
-		{
-			ID: "RFC6749/4.1.3/code-valid", Level: Must,
-			Text:  "The server refuses a code that it did not issue, or that is truncated.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				wantWhole(t, t.Code(t.Request(t.Client(need.Code))))
-			},
-		},
-		{
-			ID: "RFC6749/4.1.3/redirect-uri-present", Level: Must,
-			// OAuth 2.1 (draft -16) removes the parameter, because PKCE binds the code: its challenge is enough.
-			Text:  "If the authorization request has redirect_uri and no code_challenge, the token request needs redirect_uri too.",
-			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
-			Check: func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Several)) }) },
-		},
-		{
-			// OIDC Core §3.1.3.2: an OpenID Provider may accept a request without redirect_uri if only one is
-			// registered.
-			ID: "RFC6749/4.1.3/only-redirect-uri-present", Level: May,
-			Text:  "That holds even if the client has only one redirect URI.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Code)) }) },
-		},
-		{
-			ID: "RFC6749/4.1.3/redirect-uri-identical", Level: Must,
-			Text:  "redirect_uri of the token request equals that of the authorization request; another one of the client is refused.",
-			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
-			Check: func(t *T) {
-				c := t.Client(need.Several)
-				t.Grant(c)
-				for _, uri := range []string{c.RedirectURIs[1], c.RedirectURIs[0] + "/", "https://attacker.example/"} {
-					form := t.Code(t.Request(c)).Form()
-					form.Set("redirect_uri", uri)
-					t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authorization request")
-				}
-			},
-		},
-		{
-			ID: "RFC6749/4.1.3/failure-spends-nothing", Level: May,
-			Text:  "A refused token request does not consume the code.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				code := t.Code(t.Request(c))
-				form := code.Form()
-				form.Set("redirect_uri", "https://attacker.example/")
-				t.Refused(t.Token(c, form))
-				t.WantGranted(t.Redeem(code))
-			},
-		},
-		{
-			ID: "RFC6749/4.1.4/granted", Level: Should,
-			Text:  "A valid code returns an access token.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
-		},
-		{
-			ID: "RFC6749/4.1.4/refresh-token", Level: May,
-			Text:  "The code grant returns a refresh token with the access token.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				if t.Grant(t.Client(need.Code)).Refresh == "" {
-					t.Failf("the response has no refresh token")
-				}
-			},
-		},
-	}
+// rfc6749Redemption has the checks of the rules about the exchange of a code for tokens (RFC 6749 §4.1.3, §4.1.4).
+var rfc6749Redemption = checks{
+	"RFC6749/4.1.3/client-authenticated": func(t *T) {
+		c := t.Client(need.Code)
+		wantAuthenticated(t, c, func() url.Values { return t.Code(t.Request(c)).Form() })
+	},
+	"RFC6749/4.1.3/code-bound-to-client": func(t *T) {
+		c, thief := t.Client(need.Code), t.Client(need.Second)
+		t.Grant(c)
+		t.Grant(thief)
+		t.WantRefused(t.Token(thief, t.Code(t.Request(c)).Form()), "the code was issued to another client")
+		form := t.Code(t.Request(c)).Form()
+		form.Set("redirect_uri", thief.RedirectURI())
+		t.WantRefused(t.Token(thief, form), "the code was issued to another client")
+	},
+	"RFC6749/4.1.3/code-bound-to-public-client": func(t *T) {
+		confidential, public := t.Client(need.Code), t.Client(need.Public)
+		t.Grant(confidential)
+		t.Grant(public)
+		t.WantRefused(t.Token(public, t.Code(t.Request(confidential)).Form()), "the code was issued to another client")
+		t.WantRefused(t.Token(confidential, t.Code(t.Request(public)).Form()), "the code was issued to another client")
+	},
+	"RFC6749/4.1.3/public-identifies": func(t *T) {
+		c := t.Client(need.Public)
+		t.Grant(c)
+		t.WantRefused(t.Post(t.Endpoint(need.Token), t.Code(t.Request(c)).Form()), "the request has no client_id")
+	},
+	"RFC6749/4.1.3/code-valid": func(t *T) {
+		wantWhole(t, t.Code(t.Request(t.Client(need.Code))))
+	},
+	"RFC6749/4.1.3/redirect-uri-present":      func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Several)) }) },
+	"RFC6749/4.1.3/only-redirect-uri-present": func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Code)) }) },
+	"RFC6749/4.1.3/redirect-uri-identical": func(t *T) {
+		c := t.Client(need.Several)
+		t.Grant(c)
+		for _, uri := range []string{c.RedirectURIs[1], c.RedirectURIs[0] + "/", "https://attacker.example/"} {
+			form := t.Code(t.Request(c)).Form()
+			form.Set("redirect_uri", uri)
+			t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authorization request")
+		}
+	},
+	"RFC6749/4.1.3/failure-spends-nothing": func(t *T) {
+		c := t.Client(need.Code)
+		code := t.Code(t.Request(c))
+		form := code.Form()
+		form.Set("redirect_uri", "https://attacker.example/")
+		t.Refused(t.Token(c, form))
+		t.WantGranted(t.Redeem(code))
+	},
+	"RFC6749/4.1.4/granted": func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
+	"RFC6749/4.1.4/refresh-token": func(t *T) {
+		if t.Grant(t.Client(need.Code)).Refresh == "" {
+			t.Failf("the response has no refresh token")
+		}
+	},
 }
 
 // wantBound asserts that a code works only with what binds it to its authorization request: with redirect_uri, or with

@@ -9,146 +9,101 @@ import (
 	"mandate/conformance/wire"
 )
 
-// rfc6749Refresh returns the rules about refreshing (RFC 6749 §6).
-func rfc6749Refresh() []Rule {
-	return []Rule{
-		{
-			ID: "RFC6749/6/granted", Level: Should,
-			Text:  "A valid refresh token returns an access token.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.WantGranted(t.Refresh(c, t.GrantRefresh(c).Refresh))
-			},
-		},
-		{
-			ID: "RFC6749/6/client-authenticated", Level: Must,
-			Text:  "A confidential client must use its secret to refresh.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				wantAuthenticated(t, c, func() url.Values {
-					return wire.Params("grant_type", "refresh_token", "refresh_token", t.GrantRefresh(c).Refresh)
-				})
-			},
-		},
-		{
-			ID: "RFC6749/6/bound-to-client", Level: Must,
-			Text:  "A refresh token works only for the client to which it was issued.",
-			Needs: codeFlowNeeds(need.Second, need.Public),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				for _, thief := range []Need{need.Second, need.Public} {
-					t.Grant(t.Client(thief))
-					t.WantRefused(t.Refresh(t.Client(thief), liveRefreshToken(t, c)), "the refresh token was issued to another client")
-				}
-			},
-		},
-		{
-			ID: "RFC6749/6/validated", Level: Must,
-			Text:  "The server refuses a refresh token that it did not issue, or that is truncated.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Granted(t.Refresh(c, t.GrantRefresh(c).Refresh))
-				tokens := t.GrantRefresh(c)
-				for _, value := range append(Spoilt(tokens.Refresh), tokens.Access) {
-					t.WantRefused(t.Refresh(c, value), "the server did not issue the refresh token")
-				}
-			},
-		},
-		{
-			// The MUST NOT binds the client's request. For the server §5.2 defines the error invalid_scope, without a key
-			// word.
-			ID: "RFC6749/6/scope-not-widened", Level: Should,
-			Text:  "A refresh returns no scope that was not granted originally.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				all := t.Scopes(t.Grant(c), t.Request(c).Params.Get("scope"))
-				// The server decides on which scope a refresh token depends, so each scope is left out in turn.
-				for i, missing := range all {
-					asked := strings.Join(slices.Delete(slices.Clone(all), i, i+1), " ")
-					r := settled(t, t.Authorize(t.Request(c).Set("scope", asked)))
-					if r.ErrorCode() != "" {
-						continue // the server requires the missing scope
-					}
-					narrow := t.Granted(t.Redeem(t.CodeOf(r)))
-					if narrow.Refresh == "" || slices.Contains(strings.Fields(narrow.Scope), missing) {
-						continue
-					}
-					a := t.Refresh(c, narrow.Refresh, "scope", strings.Join(all, " "))
-					// RFC 6749 §5.1: a response without scope grants the requested scope.
-					if got := a.Text("scope"); a.Granted() && (got == "" || slices.Contains(strings.Fields(got), missing)) {
-						t.Failf("%s was granted, but a refresh returned %s too", asked, missing)
-					}
-					return
-				}
-				t.Skipf("the rule needs a server that issues a refresh token for less than the scope %q: it issues none, or one for the whole scope", strings.Join(all, " "))
-			},
-		},
-		{
-			ID: "RFC6749/6/scope-omitted", Level: Should,
-			Text:  "A refresh without scope returns the whole scope that was granted originally.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				first := t.GrantRefresh(c)
-				again := t.Granted(t.Refresh(c, first.Refresh))
-				if first.Scope != "" && again.Scope != "" && !sameWords(again.Scope, first.Scope) {
-					t.Failf("%q was granted, but a refresh returned %q", first.Scope, again.Scope)
-				}
-			},
-		},
-		{
-			ID: "RFC6749/6/new-token-same-scope", Level: Must,
-			Text:  "A new refresh token has the scope of the replaced one, even if the access token was requested with less.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				first := t.GrantRefresh(c)
-				less := lessScope(t, t.Scopes(first, t.Request(c).Params.Get("scope")))
-				narrow := t.Granted(t.Refresh(c, first.Refresh, "scope", less))
-				switch {
-				case narrow.Refresh == "" || narrow.Refresh == first.Refresh:
-					t.Skipf("the server returns no new refresh token: the rule needs a server that replaces it")
-				case narrow.Scope != "" && !sameWords(narrow.Scope, less):
-					t.Skipf("the server returns the scope %q for a refresh with the scope %q: the rule needs a server that grants less if it is asked for less", narrow.Scope, less)
-				}
-				whole := t.WantGranted(t.Refresh(c, narrow.Refresh))
-				if whole.Scope != "" && !sameWords(whole.Scope, first.Scope) {
-					t.Failf("%q was granted; after a refresh with %q the next refresh returned %q", first.Scope, less, whole.Scope)
-				}
-			},
-		},
-		{
-			ID: "RFC6749/6/rotated", Level: May, Alone: true,
-			Text:  "Each refresh returns a new refresh token, and the old one becomes invalid.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				first := t.GrantRefresh(c)
-				second := t.Granted(t.Refresh(c, first.Refresh))
-				if second.Refresh == "" || second.Refresh == first.Refresh {
-					t.Failf("the refresh returned no new refresh token")
-				}
-				t.Granted(t.Refresh(c, second.Refresh)) // a server may return the same successor until it is used
-				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before, and so was its successor")
-			},
-		},
-		{
-			ID: "RFC6749/6/old-access-token-lives", Level: May,
-			Text:  "An access token remains valid after a refresh.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				first := workingTokens(t, t.GrantRefresh(c))
-				t.Granted(t.Refresh(c, first.Refresh))
-				if !t.Works(first.Access) {
-					t.Failf("the first access token is no longer valid")
-				}
-			},
-		},
+// rfc6749Refresh has the checks of the rules about refreshing (RFC 6749 §6).
+var rfc6749Refresh = checks{
+	"RFC6749/6/granted": func(t *T) {
+		c := t.Client(need.Code)
+		t.WantGranted(t.Refresh(c, t.GrantRefresh(c).Refresh))
+	},
+	"RFC6749/6/client-authenticated": func(t *T) {
+		c := t.Client(need.Code)
+		wantAuthenticated(t, c, func() url.Values {
+			return wire.Params("grant_type", "refresh_token", "refresh_token", t.GrantRefresh(c).Refresh)
+		})
+	},
+	"RFC6749/6/bound-to-client": func(t *T) {
+		c := t.Client(need.Code)
+		for _, thief := range []Need{need.Second, need.Public} {
+			t.Grant(t.Client(thief))
+			t.WantRefused(t.Refresh(t.Client(thief), liveRefreshToken(t, c)), "the refresh token was issued to another client")
+		}
+	},
+	"RFC6749/6/validated": func(t *T) {
+		c := t.Client(need.Code)
+		t.Granted(t.Refresh(c, t.GrantRefresh(c).Refresh))
+		tokens := t.GrantRefresh(c)
+		for _, value := range append(Spoilt(tokens.Refresh), tokens.Access) {
+			t.WantRefused(t.Refresh(c, value), "the server did not issue the refresh token")
+		}
+	},
+	"RFC6749/6/scope-not-widened": rfc6749ScopeNotWidened,
+	"RFC6749/6/scope-omitted": func(t *T) {
+		c := t.Client(need.Code)
+		first := t.GrantRefresh(c)
+		again := t.Granted(t.Refresh(c, first.Refresh))
+		if first.Scope != "" && again.Scope != "" && !sameWords(again.Scope, first.Scope) {
+			t.Failf("%q was granted, but a refresh returned %q", first.Scope, again.Scope)
+		}
+	},
+	"RFC6749/6/new-token-same-scope": rfc6749NewTokenSameScope,
+	"RFC6749/6/rotated": func(t *T) {
+		c := t.Client(need.Code)
+		first := t.GrantRefresh(c)
+		second := t.Granted(t.Refresh(c, first.Refresh))
+		if second.Refresh == "" || second.Refresh == first.Refresh {
+			t.Failf("the refresh returned no new refresh token")
+		}
+		t.Granted(t.Refresh(c, second.Refresh)) // a server may return the same successor until it is used
+		t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before, and so was its successor")
+	},
+	"RFC6749/6/old-access-token-lives": func(t *T) {
+		c := t.Client(need.Code)
+		first := workingTokens(t, t.GrantRefresh(c))
+		t.Granted(t.Refresh(c, first.Refresh))
+		if !t.Works(first.Access) {
+			t.Failf("the first access token is no longer valid")
+		}
+	},
+}
+
+func rfc6749ScopeNotWidened(t *T) {
+	c := t.Client(need.Code)
+	all := t.Scopes(t.Grant(c), t.Request(c).Params.Get("scope"))
+	// The server decides on which scope a refresh token depends, so each scope is left out in turn.
+	for i, missing := range all {
+		asked := strings.Join(slices.Delete(slices.Clone(all), i, i+1), " ")
+		r := settled(t, t.Authorize(t.Request(c).Set("scope", asked)))
+		if r.ErrorCode() != "" {
+			continue // the server requires the missing scope
+		}
+		narrow := t.Granted(t.Redeem(t.CodeOf(r)))
+		if narrow.Refresh == "" || slices.Contains(strings.Fields(narrow.Scope), missing) {
+			continue
+		}
+		a := t.Refresh(c, narrow.Refresh, "scope", strings.Join(all, " "))
+		// RFC 6749 §5.1: a response without scope grants the requested scope.
+		if got := a.Text("scope"); a.Granted() && (got == "" || slices.Contains(strings.Fields(got), missing)) {
+			t.Failf("%s was granted, but a refresh returned %s too", asked, missing)
+		}
+		return
+	}
+	t.Skipf("the rule needs a server that issues a refresh token for less than the scope %q: it issues none, or one for the whole scope", strings.Join(all, " "))
+}
+
+func rfc6749NewTokenSameScope(t *T) {
+	c := t.Client(need.Code)
+	first := t.GrantRefresh(c)
+	less := lessScope(t, t.Scopes(first, t.Request(c).Params.Get("scope")))
+	narrow := t.Granted(t.Refresh(c, first.Refresh, "scope", less))
+	switch {
+	case narrow.Refresh == "" || narrow.Refresh == first.Refresh:
+		t.Skipf("the server returns no new refresh token: the rule needs a server that replaces it")
+	case narrow.Scope != "" && !sameWords(narrow.Scope, less):
+		t.Skipf("the server returns the scope %q for a refresh with the scope %q: the rule needs a server that grants less if it is asked for less", narrow.Scope, less)
+	}
+	whole := t.WantGranted(t.Refresh(c, narrow.Refresh))
+	if whole.Scope != "" && !sameWords(whole.Scope, first.Scope) {
+		t.Failf("%q was granted; after a refresh with %q the next refresh returned %q", first.Scope, less, whole.Scope)
 	}
 }
 

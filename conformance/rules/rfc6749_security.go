@@ -15,203 +15,80 @@ import (
 	"mandate/conformance/wire"
 )
 
-// rfc6749Security returns the rules about protected resources and the security considerations (RFC 6749 §7, §10).
-func rfc6749Security() []Rule {
-	return []Rule{
-		{
-			ID: "RFC6749/7/token-validated", Level: Must,
-			Text:  "A protected resource accepts valid access tokens, and no other text.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) { wantOnlyTokens(t) },
-		},
-		{
-			ID: "RFC6749/7/scope-covers", Level: Must,
-			Text:  "A protected resource refuses a token with insufficient scope.",
-			Needs: restrictedNeeds(),
-			Check: func(t *T) {
-				if a := askRestricted(t); a.Status/100 == 2 {
-					t.Failf("the resource accepted a token without the scope %s", t.API().Scope)
+// rfc6749Security has the checks of the rules about protected resources and the security considerations (RFC 6749 §7,
+// §10).
+var rfc6749Security = checks{
+	"RFC6749/7/token-validated": func(t *T) { wantOnlyTokens(t) },
+	"RFC6749/7/scope-covers": func(t *T) {
+		if a := askRestricted(t); a.Status/100 == 2 {
+			t.Failf("the resource accepted a token without the scope %s", t.API().Scope)
+		}
+	},
+	"RFC6749/10.1/public-otherwise-known": func(t *T) {
+		wantUnregisteredRefused(t, t.Client(need.Public))
+	},
+	"RFC6749/10.2/person-informed": func(t *T) {
+		// An OpenID Provider asks again with prompt=consent. The next rule is about an earlier consent.
+		r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent"))
+		if r.Asked {
+			return
+		}
+		t.CodeOf(r)
+		if !t.Has(need.OpenID) {
+			t.Skipf("the person was not asked, and can have approved the client public before: revoke this approval at the server")
+		}
+		t.Failf("a public client received a code for a request with prompt=consent, but the person was not asked")
+	},
+	"RFC6749/10.2/repeated-request-asked": func(t *T) { wantAskedAgain(t, t.Client(need.Loopback)) },
+	"RFC6749/10.3/cannot-be-made": func(t *T) {
+		token := workingTokens(t, t.Grant(t.Client(need.Code))).Access
+		for _, other := range Spoilt(token) {
+			if t.WorksModified(other, token) {
+				t.Failf("a modified access token works too")
+			}
+		}
+	},
+	"RFC6749/10.4/abuse-detected": func(t *T) {
+		c := t.Client(need.Public)
+		first := t.GrantRefresh(c)
+		second := t.Granted(t.Refresh(c, first.Refresh))
+		last := second
+		if second.Refresh != "" {
+			last = t.Granted(t.Refresh(c, second.Refresh)) // a server may return the same successor until it is used
+		}
+		t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before, and so was its successor")
+		if last.Refresh != "" {
+			t.WantRefused(t.Refresh(c, last.Refresh), "a predecessor was used again, so two parties have it")
+		}
+	},
+	"RFC6749/10.8/tls": func(t *T) {
+		wantTLS(t, t.Endpoint(need.Authorization), t.Endpoint(need.Token))
+	},
+	"RFC6749/10.10/tokens-cannot-be-guessed":        func(t *T) { wantBits(t, 128, func() string { return someTokens(t).Access }) },
+	"RFC6749/10.10/tokens-cannot-be-guessed-at-all": func(t *T) { wantBits(t, 160, func() string { return someTokens(t).Access }) },
+	"RFC6749/10.10/codes-cannot-be-guessed": func(t *T) {
+		c := t.Client(need.Code)
+		wantBits(t, 128, func() string { return t.Code(t.Request(c)).Value })
+	},
+	"RFC6749/10.12/csrf": func(t *T) {
+		c := t.Client(need.Public)
+		wantConsentProtected(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
+	},
+	"RFC6749/10.14/sanitized": func(t *T) {
+		c := t.Client(need.Code)
+		if first := settled(t, t.OpenAnonymously(t.Request(c))).Seen[0]; first.Status >= 400 {
+			t.Blockedf("a request of the client code is answered with %s", first)
+		}
+		for _, name := range []string{"client_id", "redirect_uri", "state", "scope", "response_type"} {
+			r := t.OpenAnonymously(t.Request(c).Set(name, "\"'><svg onload=alert(1)>"+t.Random()))
+			for _, a := range r.Seen {
+				if hasInjected(a) {
+					t.At(a)
+					t.Failf("the page contains an element from the value of %s", name)
 				}
-			},
-		},
-		{
-			ID: "RFC6749/10.1/no-secret-for-public", Level: Must,
-			Text:     "The server issues no secret to a native or browser-based application.",
-			TestedBy: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
-		},
-		{
-			ID: "RFC6749/10.1/public-otherwise-known", Level: Should,
-			Text:  "A client that cannot authenticate is identified by its registered redirect URI.",
-			Needs: publicNeeds(),
-			Check: func(t *T) {
-				wantUnregisteredRefused(t, t.Client(need.Public))
-			},
-		},
-		{
-			ID: "RFC6749/10.2/client-authenticated", Level: Must,
-			Text:         "The server authenticates the client whenever possible.",
-			Inapplicable: "It repeats §3.2.1, §4.1.3 and §6, whose rules are checked.",
-		},
-		{
-			ID: "RFC6749/10.2/person-informed", Level: Should,
-			Text:  "The server asks the person, and names the client and the scope.",
-			Needs: publicNeeds(),
-			Check: func(t *T) {
-				// An OpenID Provider asks again with prompt=consent. The next rule is about an earlier consent.
-				r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent"))
-				if r.Asked {
-					return
-				}
-				t.CodeOf(r)
-				if !t.Has(need.OpenID) {
-					t.Skipf("the person was not asked, and can have approved the client public before: revoke this approval at the server")
-				}
-				t.Failf("a public client received a code for a request with prompt=consent, but the person was not asked")
-			},
-		},
-		{
-			ID: "RFC6749/10.2/repeated-request-asked", Level: Should,
-			// A redirect URI with https can be a measure that identifies the client (RFC 8252 §8.6). One at a loopback
-			// address cannot.
-			Text:  "The server does not approve a repeated request of a public client without the person, if any program could have sent it.",
-			Needs: nativeNeeds(),
-			Check: func(t *T) { wantAskedAgain(t, t.Client(need.Loopback)) },
-		},
-		{
-			ID: "RFC6749/10.3/confidential-in-storage", Level: Must,
-			Text:     "Access and refresh tokens are stored confidentially.",
-			TestedBy: "conformance/elsewhere_test.go:TestDatabaseHoldsNoCredential",
-		},
-		{
-			ID: "RFC6749/10.3/cannot-be-made", Level: Must,
-			Text:  "A modified access token is invalid.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				token := workingTokens(t, t.Grant(t.Client(need.Code))).Access
-				for _, other := range Spoilt(token) {
-					if t.WorksModified(other, token) {
-						t.Failf("a modified access token works too")
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC6749/10.3/least-scope", Level: Should,
-			Text:         "Clients request the minimal scope that they need.",
-			Inapplicable: "This concerns clients; the registration of an application limits what it may request.",
-		},
-		{
-			ID: "RFC6749/10.4/abuse-detected", Level: Should, Alone: true,
-			Text:  "If a client cannot authenticate, the server detects misuse of its refresh tokens by rotation.",
-			Needs: publicCodeNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Public)
-				first := t.GrantRefresh(c)
-				second := t.Granted(t.Refresh(c, first.Refresh))
-				last := second
-				if second.Refresh != "" {
-					last = t.Granted(t.Refresh(c, second.Refresh)) // a server may return the same successor until it is used
-				}
-				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before, and so was its successor")
-				if last.Refresh != "" {
-					t.WantRefused(t.Refresh(c, last.Refresh), "a predecessor was used again, so two parties have it")
-				}
-			},
-		},
-		{
-			ID: "RFC6749/10.4/bound-to-client", Level: Must,
-			Text:         "The server verifies that a refresh token belongs to the client.",
-			Inapplicable: "It repeats §6, whose rules are checked.",
-		},
-		{
-			ID: "RFC6749/10.5/code-bound", Level: Must,
-			Text:         "Codes are short-lived, usable once, and bound to their client.",
-			Inapplicable: "It repeats §4.1.2 and §4.1.3, whose rules are checked.",
-		},
-		{
-			ID: "RFC6749/10.6/redirect-uri-bound", Level: Must,
-			Text:         "redirect_uri of the token request equals that of the authorization request, and is registered.",
-			Inapplicable: "It repeats §3.1.2.3 and §4.1.3, whose rules are checked.",
-		},
-		{
-			ID: "RFC6749/10.7/password-grant-minimized", Level: Should,
-			Text:     "The password grant is used only if nothing else is possible.",
-			TestedBy: "provider/grant_password_test.go:TestPasswordGrantIsWarnedOf",
-		},
-		{
-			ID: "RFC6749/10.8/tls", Level: Must,
-			Text:  "Tokens, passwords and secrets are not sent unencrypted.",
-			Needs: []Need{need.Authorization, need.Token},
-			Check: func(t *T) {
-				wantTLS(t, t.Endpoint(need.Authorization), t.Endpoint(need.Token))
-			},
-		},
-		{
-			ID: "RFC6749/10.10/tokens-cannot-be-guessed", Level: Must,
-			Text:  "A token has at least 128 random bits.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantBits(t, 128, func() string { return someTokens(t).Access }) },
-		},
-		{
-			ID: "RFC6749/10.10/tokens-cannot-be-guessed-at-all", Level: Should,
-			Text:  "A token is one of at least 2^160 possible ones.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantBits(t, 160, func() string { return someTokens(t).Access }) },
-		},
-		{
-			ID: "RFC6749/10.10/codes-cannot-be-guessed", Level: Must,
-			Text:  "A code is one of at least 2^128 possible ones.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				wantBits(t, 128, func() string { return t.Code(t.Request(c)).Value })
-			},
-		},
-		{
-			ID: "RFC6749/10.10/people-protected", Level: Must,
-			Text:     "The server protects people's passwords against guessing.",
-			TestedBy: "provider/login_test.go:TestLoginIsSlowed",
-		},
-		{
-			ID: "RFC6749/10.11/tls-for-pages", Level: Must,
-			Text:         "All pages for people use TLS.",
-			Inapplicable: "It repeats §3.1 for a server whose pages are all at one origin.",
-		},
-		{
-			ID: "RFC6749/10.12/csrf", Level: Must,
-			Text:  "Another site cannot make a person's browser approve a request.",
-			Needs: publicNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Public)
-				wantConsentProtected(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
-			},
-		},
-		{
-			ID: "RFC6749/10.12/explicit-consent", Level: Must,
-			Text:     "No client gets an authorization without the person's knowledge and consent.",
-			TestedBy: "provider/consent_test.go:TestConsentTicket",
-		},
-		{
-			ID: "RFC6749/10.14/sanitized", Level: Must,
-			Text:  "Pages escape the values of a request.",
-			Needs: []Need{need.Authorization, need.Code},
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				if first := settled(t, t.OpenAnonymously(t.Request(c))).Seen[0]; first.Status >= 400 {
-					t.Blockedf("a request of the client code is answered with %s", first)
-				}
-				for _, name := range []string{"client_id", "redirect_uri", "state", "scope", "response_type"} {
-					r := t.OpenAnonymously(t.Request(c).Set(name, "\"'><svg onload=alert(1)>"+t.Random()))
-					for _, a := range r.Seen {
-						if hasInjected(a) {
-							t.At(a)
-							t.Failf("the page contains an element from the value of %s", name)
-						}
-					}
-				}
-			},
-		},
-	}
+			}
+		}
+	},
 }
 
 // wantAskedAgain asserts that the person is asked at a repeated request of a client. To sign in again is an answer of
@@ -243,9 +120,6 @@ func hasInjected(a *wire.Answer) bool {
 	}
 	return false
 }
-
-// restrictedNeeds returns what a check needs that sends a token with insufficient scope.
-func restrictedNeeds() []Need { return append([]Need{need.API}, machineNeeds()...) }
 
 // askRestricted sends a token with insufficient scope to the restricted resource. A token with the scope must be
 // accepted there, otherwise the check is blocked.

@@ -10,327 +10,197 @@ import (
 	"mandate/conformance/wire"
 )
 
-// resourceNeeds returns what a check of a protected resource needs.
-func resourceNeeds() []Need { return []Need{need.API, need.Token} }
+// rfc6750 has the checks of the rules about bearer tokens.
+var rfc6750 = checks{
+	"RFC6750/2.1/header": func(t *T) {
+		api := protectedAPI(t)
+		token := someTokens(t).Access
+		a := t.Get(api.url, wire.Bearer(token))
+		if api.accepted(a) {
+			return
+		}
+		if !api.accepted(t.Get(api.withQuery(token))) && !api.accepted(t.Post(api.url, wire.Params("access_token", token))) {
+			api.refused(a)
+		}
+		t.At(a)
+		t.Failf("a token in the header is refused with %s, although the resource accepts it elsewhere in the request", a)
+	},
+	"RFC6750/2.1/scheme-any-case": func(t *T) {
+		api := protectedAPI(t)
+		token := api.token()
+		for _, scheme := range []string{"bearer", "BEARER"} {
+			if a := t.Get(api.url, wire.Header("Authorization", scheme+" "+token)); !api.accepted(a) {
+				t.Failf("the scheme %s is refused: %s", scheme, a)
+			}
+		}
+	},
+	"RFC6750/2.2/form": func(t *T) {
+		api := protectedAPI(t)
+		if a := t.Post(api.url, wire.Params("access_token", api.token())); a.Status/100 == 2 {
+			t.Failf("the token in the body was accepted")
+		}
+	},
+	"RFC6750/2.3/not-in-query": func(t *T) {
+		api := protectedAPI(t)
+		if a := t.Get(api.withQuery(api.token())); a.Status/100 == 2 {
+			t.Failf("the token in the query was accepted, although queries appear in logs and histories")
+		}
+	},
+	"RFC6750/2.3/private": func(t *T) {
+		api := protectedAPI(t)
+		token := api.token()
+		wantPrivate(t, t.Get(api.withQuery(token)))
+	},
+	"RFC6750/2.3/private-userinfo": func(t *T) {
+		token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+		t.UserClaims(token)
+		wantPrivate(t, t.Get(wire.WithQuery(t.Endpoint(need.UserInfo), wire.Params("access_token", token))))
+	},
+	"RFC6750/3/challenge": func(t *T) {
+		for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
+			a := t.Get(t.API().URL, as...)
+			blockIfAccepted(t, a)
+			if !hasChallenge(a) {
+				t.Failf("the answer to a request %s is %s, and WWW-Authenticate is %q, want a challenge of the scheme Bearer",
+					tokenIn(as), a, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
+			}
+		}
+	},
+	"RFC6750/3/has-attribute": func(t *T) {
+		if len(challengeOf(t, t.Get(t.API().URL)).params) == 0 {
+			t.Failf("the challenge has no attribute")
+		}
+	},
+	"RFC6750/3/attributes-once": func(t *T) {
+		for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
+			params := challengeOf(t, t.Get(t.API().URL, as...)).params
+			for _, name := range []string{"realm", "scope", "error", "error_description", "error_uri"} {
+				if n := len(params[name]); n > 1 {
+					t.Failf("%s appears %d times in the challenge for a request %s", name, n, tokenIn(as))
+				}
+			}
+		}
+	},
+	"RFC6750/3/error-told": func(t *T) {
+		if len(challengeOf(t, t.Get(t.API().URL, wire.Bearer("conformance"))).params["error"]) == 0 {
+			t.Failf("the challenge has no error")
+		}
+	},
+	"RFC6750/3/ascii": func(t *T) {
+		plain := t.Get(t.API().URL, wire.Bearer("conformance"))
+		wantASCIIChallenge(t, challengeOf(t, plain))
+		// A part of the server in front of the resource may refuse these characters without a challenge.
+		if strange := t.Get(t.API().URL, wire.Header("Authorization", "Bearer \u00e9\"x")); hasChallenge(strange) {
+			wantASCIIChallenge(t, challengeOf(t, strange))
+		}
+	},
+	"RFC6750/3.1/two-methods-refused": func(t *T) {
+		api := protectedAPI(t)
+		token := api.token()
+		a := t.Get(api.withQuery(token), wire.Bearer(token))
+		if !api.accepted(a) {
+			return
+		}
+		api.skipIfHeaderOnly(token)
+		t.At(a)
+		t.Failf("a request with the token in the header and in the query was accepted")
+	},
+	"RFC6750/3.1/invalid-request-400": func(t *T) {
+		api := protectedAPI(t)
+		token := api.token()
+		a := t.Get(api.withQuery(token), wire.Bearer(token))
+		if api.accepted(a) {
+			api.skipIfHeaderOnly(token)
+		}
+		t.At(a)
+		blockIfAccepted(t, a)
+		t.WantStatus(a, http.StatusBadRequest)
+		wantChallengeError(t, a, "invalid_request")
+	},
+	"RFC6750/3.1/invalid-token-401": func(t *T) {
+		a := t.Get(t.API().URL, wire.Bearer("conformance-"+t.Random()))
+		blockIfAccepted(t, a)
+		t.WantStatus(a, http.StatusUnauthorized)
+		wantChallengeError(t, a, "invalid_token")
+	},
+	"RFC6750/3.1/insufficient-scope-403": func(t *T) {
+		a := askRestricted(t)
+		blockIfAccepted(t, a)
+		t.WantStatus(a, http.StatusForbidden)
+		wantChallengeError(t, a, "insufficient_scope")
+	},
+	"RFC6750/3.1/scope-named": func(t *T) {
+		challenge := challengeOf(t, askRestricted(t))
+		if got := strings.Join(challenge.params["scope"], " "); !sameWords(got, t.API().Scope) {
+			t.Failf("the challenge has the scope %q, want %q", got, t.API().Scope)
+		}
+	},
+	"RFC6750/3.1/no-error-without-token": func(t *T) {
+		if got := challengeOf(t, t.Get(t.API().URL)).params["error"]; len(got) > 0 {
+			t.Failf("the challenge has the error %s", got[0])
+		}
+	},
+	"RFC6750/4/token-type": func(t *T) {
+		if kind := someTokens(t).Answer.Text("token_type"); !strings.EqualFold(kind, "Bearer") {
+			t.Failf("token_type is %q", kind)
+		}
+	},
+	"RFC6750/5.2/tls": func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
+	"RFC6750/5.2/not-tampered-with": func(t *T) {
+		api := protectedAPI(t)
+		for _, other := range Spoilt(api.token()) {
+			if a := t.Get(api.url, wire.Bearer(other)); api.accepted(a) {
+				t.Failf("a modified access token was accepted: %s", a)
+			}
+		}
+	},
+	"RFC6750/5.2/lifetime-limited": rfc6750LifetimeLimited,
+	"RFC6750/5.3/one-hour": func(t *T) {
+		if seconds := tokenLifetime(t); seconds > 3600 {
+			t.Failf("expires_in is %s seconds", Quoted(seconds))
+		}
+	},
+	"RFC6750/5.3/audience": rfc6750Audience,
+	"RFC6750/5.3/not-in-cookies": func(t *T) {
+		b := t.NewBrowser()
+		tokens := t.GrantIn(b, t.Request(t.Client(need.Code)))
+		// From here on there is a token that a page could put into a cookie.
+		t.Walk(b, t.Request(t.Client(need.Code)), true)
+		wantNoCookie(t, b, tokens.Access)
+	},
+}
 
-// rfc6750 returns the rules about bearer tokens. Most of them are for the resource server, which is the target's api.
-func rfc6750() []Rule {
-	return []Rule{
-		{
-			ID: "RFC6750/2/one-method", Level: Must,
-			Text:         "A client sends a token by one method only.",
-			Inapplicable: "This binds clients. What the resource server answers is in §3.1, whose rules are checked.",
-		},
-		{
-			ID: "RFC6750/2.1/header", Level: Must,
-			Text:  "A resource accepts a token in the Authorization header.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				token := someTokens(t).Access
-				a := t.Get(api.url, wire.Bearer(token))
-				if api.accepted(a) {
-					return
-				}
-				if !api.accepted(t.Get(api.withQuery(token))) && !api.accepted(t.Post(api.url, wire.Params("access_token", token))) {
-					api.refused(a)
-				}
-				t.At(a)
-				t.Failf("a token in the header is refused with %s, although the resource accepts it elsewhere in the request", a)
-			},
-		},
-		{
-			ID: "RFC6750/2.1/scheme-any-case", Level: Should,
-			Text:  "The name of the scheme is case-insensitive.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				token := api.token()
-				for _, scheme := range []string{"bearer", "BEARER"} {
-					if a := t.Get(api.url, wire.Header("Authorization", scheme+" "+token)); !api.accepted(a) {
-						t.Failf("the scheme %s is refused: %s", scheme, a)
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC6750/2.2/form", Level: May,
-			Text:  "A resource accepts no token in a form.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				if a := t.Post(api.url, wire.Params("access_token", api.token())); a.Status/100 == 2 {
-					t.Failf("the token in the body was accepted")
-				}
-			},
-		},
-		{
-			// The SHOULD NOT binds the client. A resource server MAY support this method.
-			ID: "RFC6750/2.3/not-in-query", Level: May,
-			Text:  "A resource accepts no token in the query.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				if a := t.Get(api.withQuery(api.token())); a.Status/100 == 2 {
-					t.Failf("the token in the query was accepted, although queries appear in logs and histories")
-				}
-			},
-		},
-		{
-			ID: "RFC6750/2.3/private", Level: Should,
-			Text:  "A resource that accepts a token in the query answers with Cache-Control: private.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				token := api.token()
-				wantPrivate(t, t.Get(api.withQuery(token)))
-			},
-		},
-		{
-			// UserInfo is such a resource (OIDC Core §5.3.1).
-			ID: "RFC6750/2.3/private-userinfo", Level: Should,
-			Text:  "UserInfo that accepts a token in the query answers with Cache-Control: private.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
-				t.UserClaims(token)
-				wantPrivate(t, t.Get(wire.WithQuery(t.Endpoint(need.UserInfo), wire.Params("access_token", token))))
-			},
-		},
-		{
-			ID: "RFC6750/3/challenge", Level: Must,
-			Text:  "A request without a token, or with an invalid one, is answered with a Bearer challenge.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
-					a := t.Get(t.API().URL, as...)
-					blockIfAccepted(t, a)
-					if !hasChallenge(a) {
-						t.Failf("the answer to a request %s is %s, and WWW-Authenticate is %q, want a challenge of the scheme Bearer",
-							tokenIn(as), a, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC6750/3/has-attribute", Level: Must,
-			Text:  "The challenge has at least one attribute.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				if len(challengeOf(t, t.Get(t.API().URL)).params) == 0 {
-					t.Failf("the challenge has no attribute")
-				}
-			},
-		},
-		{
-			ID: "RFC6750/3/attributes-once", Level: Must,
-			Text:  "The attributes realm, scope, error, error_description and error_uri appear once in a challenge.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
-					params := challengeOf(t, t.Get(t.API().URL, as...)).params
-					for _, name := range []string{"realm", "scope", "error", "error_description", "error_uri"} {
-						if n := len(params[name]); n > 1 {
-							t.Failf("%s appears %d times in the challenge for a request %s", name, n, tokenIn(as))
-						}
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC6750/3/error-told", Level: Should,
-			Text:  "The challenge for an invalid token has an error.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				if len(challengeOf(t, t.Get(t.API().URL, wire.Bearer("conformance"))).params["error"]) == 0 {
-					t.Failf("the challenge has no error")
-				}
-			},
-		},
-		{
-			ID: "RFC6750/3/ascii", Level: Must,
-			Text:  "The attributes of the challenge contain only printable ASCII.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				plain := t.Get(t.API().URL, wire.Bearer("conformance"))
-				wantASCIIChallenge(t, challengeOf(t, plain))
-				// A part of the server in front of the resource may refuse these characters without a challenge.
-				if strange := t.Get(t.API().URL, wire.Header("Authorization", "Bearer \u00e9\"x")); hasChallenge(strange) {
-					wantASCIIChallenge(t, challengeOf(t, strange))
-				}
-			},
-		},
-		{
-			ID: "RFC6750/3.1/two-methods-refused", Level: Should,
-			Text:  "A request with a token in the header and in the query is refused, if the resource accepts a token in the query.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				token := api.token()
-				a := t.Get(api.withQuery(token), wire.Bearer(token))
-				if !api.accepted(a) {
-					return
-				}
-				api.skipIfHeaderOnly(token)
-				t.At(a)
-				t.Failf("a request with the token in the header and in the query was accepted")
-			},
-		},
-		{
-			ID: "RFC6750/3.1/invalid-request-400", Level: Should,
-			Text:  "A malformed request is refused with 400 and invalid_request.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				token := api.token()
-				a := t.Get(api.withQuery(token), wire.Bearer(token))
-				if api.accepted(a) {
-					api.skipIfHeaderOnly(token)
-				}
-				t.At(a)
-				blockIfAccepted(t, a)
-				t.WantStatus(a, http.StatusBadRequest)
-				wantChallengeError(t, a, "invalid_request")
-			},
-		},
-		{
-			ID: "RFC6750/3.1/invalid-token-401", Level: Should,
-			Text:  "An invalid token is refused with 401 and invalid_token.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				a := t.Get(t.API().URL, wire.Bearer("conformance-"+t.Random()))
-				blockIfAccepted(t, a)
-				t.WantStatus(a, http.StatusUnauthorized)
-				wantChallengeError(t, a, "invalid_token")
-			},
-		},
-		{
-			ID: "RFC6750/3.1/insufficient-scope-403", Level: Should,
-			Text:  "A token with insufficient scope is refused with 403 and insufficient_scope.",
-			Needs: restrictedNeeds(),
-			Check: func(t *T) {
-				a := askRestricted(t)
-				blockIfAccepted(t, a)
-				t.WantStatus(a, http.StatusForbidden)
-				wantChallengeError(t, a, "insufficient_scope")
-			},
-		},
-		{
-			ID: "RFC6750/3.1/scope-named", Level: May,
-			Text:  "The challenge names the required scope.",
-			Needs: restrictedNeeds(),
-			Check: func(t *T) {
-				challenge := challengeOf(t, askRestricted(t))
-				if got := strings.Join(challenge.params["scope"], " "); !sameWords(got, t.API().Scope) {
-					t.Failf("the challenge has the scope %q, want %q", got, t.API().Scope)
-				}
-			},
-		},
-		{
-			ID: "RFC6750/3.1/no-error-without-token", Level: Should,
-			Text:  "The challenge for a request without a token has no error.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				if got := challengeOf(t, t.Get(t.API().URL)).params["error"]; len(got) > 0 {
-					t.Failf("the challenge has the error %s", got[0])
-				}
-			},
-		},
-		{
-			ID: "RFC6750/4/token-type", Level: Should,
-			Text:  "The token response says that the token type is Bearer.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) {
-				if kind := someTokens(t).Answer.Text("token_type"); !strings.EqualFold(kind, "Bearer") {
-					t.Failf("token_type is %q", kind)
-				}
-			},
-		},
-		{
-			ID: "RFC6750/5.2/tls", Level: Must,
-			Text:  "The token endpoint uses TLS.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
-		},
-		{
-			ID: "RFC6750/5.2/not-tampered-with", Level: Must,
-			Text:  "A resource refuses a modified token.",
-			Needs: resourceNeeds(),
-			Check: func(t *T) {
-				api := protectedAPI(t)
-				for _, other := range Spoilt(api.token()) {
-					if a := t.Get(api.url, wire.Bearer(other)); api.accepted(a) {
-						t.Failf("a modified access token was accepted: %s", a)
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC6750/5.2/lifetime-limited", Level: Must,
-			Text:  "An access token has a limited lifetime.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) {
-				tokens := someTokens(t)
-				if seconds, told := tokens.Answer.JSON()["expires_in"].(float64); told && seconds > 0 {
-					return
-				}
-				// RFC 6749 §5.1: the response need not have the lifetime.
-				if j, err := jose.Read(tokens.Access); err == nil && j.Number("exp") > 0 {
-					return
-				}
-				if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
-					t.Skipf("the response has no expires_in, and the token is no JWT with exp: the rule needs a client introspection, because only introspection shows the lifetime")
-				}
-				if _, told := t.Introspected(tokens.Access)["exp"].(float64); !told {
-					t.Failf("neither expires_in of the response nor exp of introspection limits the lifetime")
-				}
-			},
-		},
-		{
-			ID: "RFC6750/5.3/one-hour", Level: Should,
-			Text:   "The lifetime of an access token is an hour at most.",
-			Needs:  []Need{need.Token},
-			Waived: "Mandate's specification requires 36000 seconds; ACCESS_TOKEN_EXPIRE_SECONDS and each application can set less.",
-			Check: func(t *T) {
-				if seconds := tokenLifetime(t); seconds > 3600 {
-					t.Failf("expires_in is %s seconds", Quoted(seconds))
-				}
-			},
-		},
-		{
-			ID: "RFC6750/5.3/audience", Level: Should,
-			Text:   "A token names the resource servers for which it is valid.",
-			Waived: "Resource servers read aud as a restriction (RFC 8707 §2), so Mandate shows it for tokens that name a resource, and for each JWT.",
-			Needs:  []Need{need.Token},
-			Check: func(t *T) {
-				token := someTokens(t).Access
-				if j, err := jose.Read(token); err == nil && j.Claims["aud"] != nil {
-					return
-				}
-				if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
-					t.Skipf("the token is no JWT with aud: the rule needs a client introspection, because only introspection shows the audience")
-				}
-				object := t.Introspected(token)
-				if object["active"] != true {
-					t.Blockedf("%s", inactive)
-				}
-				if object["aud"] == nil {
-					t.Failf("the introspection response has no aud")
-				}
-			},
-		},
-		{
-			ID: "RFC6750/5.3/not-in-cookies", Level: Must,
-			Text:  "Access tokens are not stored in cookies that a browser also sends without TLS.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				b := t.NewBrowser()
-				tokens := t.GrantIn(b, t.Request(t.Client(need.Code)))
-				// From here on there is a token that a page could put into a cookie.
-				t.Walk(b, t.Request(t.Client(need.Code)), true)
-				wantNoCookie(t, b, tokens.Access)
-			},
-		},
+func rfc6750LifetimeLimited(t *T) {
+	tokens := someTokens(t)
+	if seconds, told := tokens.Answer.JSON()["expires_in"].(float64); told && seconds > 0 {
+		return
+	}
+	// RFC 6749 §5.1: the response need not have the lifetime.
+	if j, err := jose.Read(tokens.Access); err == nil && j.Number("exp") > 0 {
+		return
+	}
+	if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
+		t.Skipf("the response has no expires_in, and the token is no JWT with exp: the rule needs a client introspection, because only introspection shows the lifetime")
+	}
+	if _, told := t.Introspected(tokens.Access)["exp"].(float64); !told {
+		t.Failf("neither expires_in of the response nor exp of introspection limits the lifetime")
+	}
+}
+
+func rfc6750Audience(t *T) {
+	token := someTokens(t).Access
+	if j, err := jose.Read(token); err == nil && j.Claims["aud"] != nil {
+		return
+	}
+	if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
+		t.Skipf("the token is no JWT with aud: the rule needs a client introspection, because only introspection shows the audience")
+	}
+	object := t.Introspected(token)
+	if object["active"] != true {
+		t.Blockedf("%s", inactive)
+	}
+	if object["aud"] == nil {
+		t.Failf("the introspection response has no aud")
 	}
 }
 

@@ -11,279 +11,126 @@ import (
 	"mandate/conformance/wire"
 )
 
-const statementTest = "conformance/mandate/statement_test.go:TestStatement"
-
-const registrationTest = "conformance/mandate/registration_test.go:TestRegistration"
-
-// rfc7591 returns the rules of OAuth 2.0 Dynamic Client Registration. The checks register clients of their own.
-func rfc7591() []Rule {
-	return slices.Concat(rfc7591Metadata(), rfc7591Endpoint(), rfc7591Security())
+// rfc7591Metadata has the checks of the rules about client metadata (RFC 7591 §2).
+var rfc7591Metadata = checks{
+	"RFC7591/2/redirect-uris": func(t *T) {
+		m := plainClient(t)
+		t.WithClient(m, func(a *check.Made) {
+			wantSame(t, a.Answer, m, "redirect_uris")
+		})
+	},
+	"RFC7591/2/default-grant-type": func(t *T) {
+		if a := t.Bare(); a.Status/100 != 2 {
+			t.WithClient(plainClient(t), func(*check.Made) {})
+			t.At(a)
+			t.Failf("a registration with a name and redirect URIs alone is refused, and one with grant_types is not: %s", a.Failure())
+		}
+		t.WithClient(bareClient(t), func(a *check.Made) {
+			if list, given := check.Metadata(a.JSON()).List("grant_types"); given && !slices.Contains(list, "authorization_code") {
+				t.Errorf("grant_types is %s, which lacks authorization_code", Quoted(list))
+			}
+		})
+	},
+	"RFC7591/2/one-source-of-keys": func(t *T) {
+		a := registerWith(t, map[string]any{"jwks_uri": "https://client.example/keys", "jwks": map[string]any{"keys": []any{publicKey()}}})
+		if a.Status/100 == 2 && a.JSON()["jwks"] != nil && a.JSON()["jwks_uri"] != nil {
+			t.Errorf("the server registered jwks and jwks_uri together")
+		}
+	},
+	"RFC7591/2/unknown-ignored": func(t *T) {
+		if a := registerWith(t, map[string]any{"conformance_unknown": "x", "conformance_object": map[string]any{"a": []int{1}}}); a.Status/100 != 2 {
+			t.Errorf("a registration with unknown metadata is refused: %s", a.Failure())
+		}
+	},
+	"RFC7591/2/logo": func(t *T) {
+		plain, m := pagesFor(t, plainClient(t)), plainClient(t)
+		m["logo_uri"] = ownPage(m, "logo.png")
+		if count := func(pages string) int { return strings.Count(pages, "<img") }; count(pagesFor(t, m)) <= count(plain) {
+			t.Errorf("the login page and the consent page have no image that they do not have for a client without a logo")
+		}
+	},
+	"RFC7591/2.1/consistent": func(t *T) {
+		a := registerWith(t, map[string]any{"grant_types": []string{"authorization_code"}, "response_types": []string{"token"}})
+		m := check.Metadata(a.JSON())
+		types, _ := m.List("response_types")
+		together := func(grant string, words ...string) bool {
+			return m.Lists("grant_types", grant) == slices.ContainsFunc(types, func(one string) bool {
+				return slices.ContainsFunc(strings.Fields(one), func(word string) bool { return slices.Contains(words, word) })
+			})
+		}
+		// OIDC Registration §2: an id_token needs the grant type implicit too.
+		if a.Status/100 == 2 && !(together("implicit", "token", "id_token") && together("authorization_code", "code")) {
+			t.Errorf("the server registered grant_types %s together with response_types %s", Quoted(m["grant_types"]), Quoted(m["response_types"]))
+		}
+	},
+	"RFC7591/2.3/statement": rfc7591Statement,
 }
 
-// rfc7591Metadata returns the rules about client metadata (RFC 7591 §2).
-func rfc7591Metadata() []Rule {
-	return []Rule{
-		{
-			ID: "RFC7591/2/redirect-uris", Level: Must,
-			Text:  "A server with a redirection-based flow supports redirect_uris.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				m := plainClient(t)
-				t.WithClient(m, func(a *check.Made) {
-					wantSame(t, a.Answer, m, "redirect_uris")
-				})
-			},
-		},
-		{
-			ID: "RFC7591/2/default-grant-type", Level: Should,
-			Text:  "A client that names no grant type has the authorization code grant.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				if a := t.Bare(); a.Status/100 != 2 {
-					t.WithClient(plainClient(t), func(*check.Made) {})
-					t.At(a)
-					t.Failf("a registration with a name and redirect URIs alone is refused, and one with grant_types is not: %s", a.Failure())
-				}
-				t.WithClient(bareClient(t), func(a *check.Made) {
-					if list, given := check.Metadata(a.JSON()).List("grant_types"); given && !slices.Contains(list, "authorization_code") {
-						t.Errorf("grant_types is %s, which lacks authorization_code", Quoted(list))
-					}
-				})
-			},
-		},
-		{
-			ID: "RFC7591/2/pages-shown", Level: Should,
-			Text:     "People can open the pages client_uri, tos_uri and policy_uri of a client.",
-			TestedBy: "conformance/mandate/registration_consent_test.go:TestRegistrationPagesAtConsent",
-		},
-		{
-			ID: "RFC7591/2/one-source-of-keys", Level: Must,
-			Text:  "No request and no response has both jwks and jwks_uri.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				a := registerWith(t, map[string]any{"jwks_uri": "https://client.example/keys", "jwks": map[string]any{"keys": []any{publicKey()}}})
-				if a.Status/100 == 2 && a.JSON()["jwks"] != nil && a.JSON()["jwks_uri"] != nil {
-					t.Errorf("the server registered jwks and jwks_uri together")
-				}
-			},
-		},
-		{
-			ID: "RFC7591/2/unknown-ignored", Level: Must,
-			Text:  "The server ignores metadata that it does not understand.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				if a := registerWith(t, map[string]any{"conformance_unknown": "x", "conformance_object": map[string]any{"a": []int{1}}}); a.Status/100 != 2 {
-					t.Errorf("a registration with unknown metadata is refused: %s", a.Failure())
-				}
-			},
-		},
-		{
-			ID: "RFC7591/2/logo", Level: Should,
-			Text:  "The page for login or for consent shows the logo of the client.",
-			Needs: []Need{need.Authorization, need.User, need.Registration},
-			Check: func(t *T) {
-				plain, m := pagesFor(t, plainClient(t)), plainClient(t)
-				m["logo_uri"] = ownPage(m, "logo.png")
-				if count := func(pages string) int { return strings.Count(pages, "<img") }; count(pagesFor(t, m)) <= count(plain) {
-					t.Errorf("the login page and the consent page have no image that they do not have for a client without a logo")
-				}
-			},
-		},
-		{
-			ID: "RFC7591/2/statement-precedence", Level: Must,
-			Text:     "Values of a trusted software statement take precedence.",
-			TestedBy: statementTest,
-		},
-		{
-			ID: "RFC7591/2.1/consistent", Level: Should,
-			Text:  "A client cannot register grant types and response types that contradict each other.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				a := registerWith(t, map[string]any{"grant_types": []string{"authorization_code"}, "response_types": []string{"token"}})
-				m := check.Metadata(a.JSON())
-				types, _ := m.List("response_types")
-				together := func(grant string, words ...string) bool {
-					return m.Lists("grant_types", grant) == slices.ContainsFunc(types, func(one string) bool {
-						return slices.ContainsFunc(strings.Fields(one), func(word string) bool { return slices.Contains(words, word) })
-					})
-				}
-				// OIDC Registration §2: an id_token needs the grant type implicit too.
-				if a.Status/100 == 2 && !(together("implicit", "token", "id_token") && together("authorization_code", "code")) {
-					t.Errorf("the server registered grant_types %s together with response_types %s", Quoted(m["grant_types"]), Quoted(m["response_types"]))
-				}
-			},
-		},
-		{
-			ID: "RFC7591/2.2/languages", Level: May,
-			Text:     "Names and pages can be given in several languages.",
-			TestedBy: registrationTest,
-		},
-		{
-			ID: "RFC7591/2.3/statement", Level: Must,
-			Text:  "A software statement is signed and has the claim iss.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*check.Made) {})
-				for _, s := range []struct{ what, iss string }{{"a statement that nobody has signed", "https://issuer.example"}, {"a statement without iss and signature", ""}} {
-					m := plainClient(t)
-					claims := map[string]any{"client_name": "vouched " + t.Random()}
-					if s.iss != "" {
-						claims["iss"] = s.iss
-					}
-					m["software_statement"] = jose.Encoded(map[string]any{"alg": "none"}) + "." + jose.Encoded(claims) + "."
-					a := t.Register(m)
-					// RFC 7591 §3.1.1: a server that does not support statements may ignore them.
-					if a.Status/100 == 2 && a.Text("client_name") == claims["client_name"] {
-						t.Errorf("%s decides about client_name", s.what)
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC7591/3.1.1/statement-precedence", Level: Must,
-			Text:     "If the server supports software statements, their values take precedence.",
-			TestedBy: statementTest,
-		},
+func rfc7591Statement(t *T) {
+	t.WithClient(plainClient(t), func(*check.Made) {})
+	for _, s := range []struct{ what, iss string }{{"a statement that nobody has signed", "https://issuer.example"}, {"a statement without iss and signature", ""}} {
+		m := plainClient(t)
+		claims := map[string]any{"client_name": "vouched " + t.Random()}
+		if s.iss != "" {
+			claims["iss"] = s.iss
+		}
+		m["software_statement"] = jose.Encoded(map[string]any{"alg": "none"}) + "." + jose.Encoded(claims) + "."
+		a := t.Register(m)
+		// RFC 7591 §3.1.1: a server that does not support statements may ignore them.
+		if a.Status/100 == 2 && a.Text("client_name") == claims["client_name"] {
+			t.Errorf("%s decides about client_name", s.what)
+		}
 	}
 }
 
-// rfc7591Endpoint returns the rules about the registration endpoint (RFC 7591 §3).
-func rfc7591Endpoint() []Rule {
-	return []Rule{
-		{
-			ID: "RFC7591/3/json", Level: Must,
-			Text:  "The endpoint accepts a POST with JSON.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				a := t.Register(plainClient(t))
-				if a.Status == http.StatusUnsupportedMediaType || a.Status == http.StatusMethodNotAllowed {
-					t.Errorf("a POST with JSON is answered with %s", a)
-				}
-				if a.Status/100 != 2 {
-					t.WithClient(plainClient(t), func(*check.Made) {}) // it says what is missing
-				}
-			},
-		},
-		{
-			ID: "RFC7591/3/open", Level: Should,
-			Text:     "Clients can register without authorization.",
-			TestedBy: registrationTest,
-		},
-		{
-			ID: "RFC7591/3.2.1/created", Level: Must,
-			Text:  "The answer to a registration has the status 201 and is a JSON object with client_id.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) { wantCreated(t) },
-		},
-		{
-			ID: "RFC7591/3.2.1/client-id-unique", Level: Should,
-			Text:  "Two different clients get different client_ids.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) { wantDistinct(t, "client_id") },
-		},
-		{
-			ID: "RFC7591/3.2.1/secret-unique", Level: Must,
-			Text:  "Each client_id has a client_secret of its own.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) { wantDistinct(t, "client_secret") },
-		},
-		{
-			ID: "RFC7591/3.2.1/secret-expires-at", Level: Must,
-			Text:  "An answer with a client_secret has client_secret_expires_at.",
-			Needs: []Need{need.Registration},
-			Check: wantSecretExpiry,
-		},
-		{
-			ID: "RFC7591/3.2.1/all-metadata", Level: Must,
-			Text:  "The answer has all registered metadata, including what the server has added.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				m := plainClient(t)
-				t.WithClient(m, func(a *check.Made) {
-					wantSame(t, a.Answer, m, "client_name", "redirect_uris")
-					if a.Text("token_endpoint_auth_method") == "" {
-						t.Errorf("the answer does not say how the client authenticates (token_endpoint_auth_method)")
-					}
-				})
-			},
-		},
-		{
-			ID: "RFC7591/3.2.1/statement-returned", Level: Must,
-			Text:     "The answer has the software statement of the request, unmodified.",
-			TestedBy: statementTest,
-		},
-		{
-			ID: "RFC7591/3.2.1/statement-values-returned", Level: Must,
-			Text:     "The values of the software statement that were used are members of the answer.",
-			TestedBy: statementTest,
-		},
-		{
-			ID: "RFC7591/3.2.2/error", Level: Must,
-			Text:  "A refused registration has the status 400 and a JSON object with error.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				a := refusedRegistration(t)
-				t.WantStatus(a, http.StatusBadRequest)
-				if code := a.Text("error"); code != "invalid_redirect_uri" && code != "invalid_client_metadata" {
-					t.Errorf("error is %q, want invalid_redirect_uri", code)
-				}
-			},
-		},
-	}
+// rfc7591Endpoint has the checks of the rules about the registration endpoint (RFC 7591 §3).
+var rfc7591Endpoint = checks{
+	"RFC7591/3/json": func(t *T) {
+		a := t.Register(plainClient(t))
+		if a.Status == http.StatusUnsupportedMediaType || a.Status == http.StatusMethodNotAllowed {
+			t.Errorf("a POST with JSON is answered with %s", a)
+		}
+		if a.Status/100 != 2 {
+			t.WithClient(plainClient(t), func(*check.Made) {}) // it says what is missing
+		}
+	},
+	"RFC7591/3.2.1/created":           func(t *T) { wantCreated(t) },
+	"RFC7591/3.2.1/client-id-unique":  func(t *T) { wantDistinct(t, "client_id") },
+	"RFC7591/3.2.1/secret-unique":     func(t *T) { wantDistinct(t, "client_secret") },
+	"RFC7591/3.2.1/secret-expires-at": wantSecretExpiry,
+	"RFC7591/3.2.1/all-metadata": func(t *T) {
+		m := plainClient(t)
+		t.WithClient(m, func(a *check.Made) {
+			wantSame(t, a.Answer, m, "client_name", "redirect_uris")
+			if a.Text("token_endpoint_auth_method") == "" {
+				t.Errorf("the answer does not say how the client authenticates (token_endpoint_auth_method)")
+			}
+		})
+	},
+	"RFC7591/3.2.2/error": func(t *T) {
+		a := refusedRegistration(t)
+		t.WantStatus(a, http.StatusBadRequest)
+		if code := a.Text("error"); code != "invalid_redirect_uri" && code != "invalid_client_metadata" {
+			t.Errorf("error is %q, want invalid_redirect_uri", code)
+		}
+	},
 }
 
-// rfc7591Security returns the rules of RFC 7591 §5.
-func rfc7591Security() []Rule {
-	return []Rule{
-		{
-			ID: "RFC7591/5/redirect-uris-required", Level: Must,
-			Text:  "A client of a redirection-based flow has to register redirect URIs.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				if a := registerWith(t, map[string]any{"redirect_uris": nil}); a.Status/100 == 2 {
-					t.Errorf("a client of the authorization code grant was registered without redirect_uris")
-				}
-			},
-		},
-		{
-			ID: "RFC7591/5/redirect-uris-protected", Level: Must,
-			Text:  "A redirect URI has https, leads to the same computer, or has a scheme of the application.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				const open = "http://client.example/callback"
-				a := registerWith(t, map[string]any{"redirect_uris": []string{open}})
-				if a.Status/100 == 2 && check.Metadata(a.JSON()).Lists("redirect_uris", open) {
-					t.Errorf("the redirect URI %s was registered", open)
-				}
-			},
-		},
-		{
-			ID: "RFC7591/5/self-asserted", Level: Must,
-			Text:     "The server treats metadata as an assertion of the client alone, and limits the risk.",
-			TestedBy: "conformance/mandate/registration_clients_test.go:TestRegistrationOfCommonClients",
-		},
-		{
-			ID: "RFC7591/5/pages-of-the-same-host", Level: Should,
-			Text:     "The server compares the hosts of the pages and the logo with those of the redirect URIs.",
-			TestedBy: "conformance/mandate/registration_consent_test.go:TestRegistrationPagesAtConsent",
-		},
-		{
-			ID: "RFC7591/5/duplicates", Level: Should,
-			Text:         "A second registration of a client that has one instance is refused.",
-			Inapplicable: "Every client that registers itself may have several instances.",
-		},
-		{
-			ID: "RFC7591/5/instances-share-no-secret", Level: Should,
-			Text:     "Two instances of one client do not get the same client_secret.",
-			TestedBy: "conformance/mandate/binding_test.go:TestBinding",
-		},
-		{
-			ID: "RFC7591/5/tls", Level: Must,
-			Text:  "The registration endpoint uses TLS.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Registration)) },
-		},
-	}
+// rfc7591Security has the checks of the rules of RFC 7591 §5.
+var rfc7591Security = checks{
+	"RFC7591/5/redirect-uris-required": func(t *T) {
+		if a := registerWith(t, map[string]any{"redirect_uris": nil}); a.Status/100 == 2 {
+			t.Errorf("a client of the authorization code grant was registered without redirect_uris")
+		}
+	},
+	"RFC7591/5/redirect-uris-protected": func(t *T) {
+		const open = "http://client.example/callback"
+		a := registerWith(t, map[string]any{"redirect_uris": []string{open}})
+		if a.Status/100 == 2 && check.Metadata(a.JSON()).Lists("redirect_uris", open) {
+			t.Errorf("the redirect URI %s was registered", open)
+		}
+	},
+	"RFC7591/5/tls": func(t *T) { wantTLS(t, t.Endpoint(need.Registration)) },
 }
 
 // bareClient returns the least metadata of a client of the code flow. Each one is different.

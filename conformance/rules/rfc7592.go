@@ -6,11 +6,8 @@ import (
 	"net/http"
 
 	"mandate/conformance/check"
-	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
-
-const managementTest = "conformance/mandate/registration_manage_test.go:TestRegistrationManagement"
 
 // managedClient is a client that a check has registered, and that has a configuration endpoint.
 type managedClient struct {
@@ -64,139 +61,77 @@ func (c *managedClient) updated(t *T, change func(map[string]any)) *wire.Answer 
 	return a
 }
 
-// rfc7592 returns the rules of OAuth 2.0 Dynamic Client Registration Management.
-func rfc7592() []Rule {
-	nothing := func(map[string]any) {}
-	return []Rule{
-		{
-			// A server may revoke a token that is sent to another client's address. A check could not delete its client then.
-			ID: "RFC7592/2/token-of-the-client", Level: Must,
-			Text:     "A registration access token works for its own client only.",
-			TestedBy: "conformance/mandate/binding_test.go:TestBinding",
-		},
-		{
-			ID: "RFC7592/2.1/read", Level: Must,
-			Text:  "A read request is answered with 200 and the registered metadata.",
-			Needs: []Need{need.Registration},
-			Check: wantReadable,
-		},
-		{
-			ID: "RFC7592/2.1/invalid-token", Level: Must,
-			Text:  "A read request with an invalid registration access token is refused with 401 and a challenge.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				wantUnreadable(t, func(a *wire.Answer) {
-					if a.Header.Get("WWW-Authenticate") == "" {
-						t.Errorf("the answer has no WWW-Authenticate (RFC 6750 §3)")
-					}
-				})
-			},
-		},
-		{
-			ID: "RFC7592/2.1/forbidden", Level: Must,
-			Text:     "A client without the permission to read its record is refused with 403.",
-			TestedBy: managementTest,
-		},
-		{
-			ID: "RFC7592/2.2/replaces", Level: Must,
-			Text:  "The metadata of an update replaces the previous values.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				withManaged(t, func(c *managedClient) {
-					moved := []string{"https://client.example/" + t.Random()}
-					a := c.updated(t, func(m map[string]any) { m["redirect_uris"] = moved })
-					t.WantStatus(a, http.StatusOK)
-					wantSame(t, a, map[string]any{"redirect_uris": moved}, "redirect_uris")
-				})
-			},
-		},
-		{
-			ID: "RFC7592/2.2/omitted", Level: Must,
-			Text:  "A member that an update omits is deleted or gets its default.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				withManaged(t, func(c *managedClient) {
-					const page = "https://client.example/terms"
-					if a := c.updated(t, func(m map[string]any) { m["tos_uri"] = page }); a.Text("tos_uri") != page {
-						t.Skipf("the rule needs a server that registers tos_uri")
-					}
-					if a := c.update(t, nothing); a.Text("tos_uri") != "" {
-						t.Errorf("tos_uri is still %s after an update without it", Quoted(a.Text("tos_uri")))
-					}
-				})
-			},
-		},
-		{
-			ID: "RFC7592/2.2/client-id", Level: Must,
-			Text:  "An update has the client_id of the client.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				withManaged(t, func(c *managedClient) {
-					t.WantStatus(c.updated(t, nothing), http.StatusOK)
-					a := c.update(t, func(m map[string]any) { m["client_id"] = "conformance-" + t.Random() })
-					if a.Status/100 == 2 {
-						t.Errorf("an update with another client_id is accepted")
-					}
-				})
-			},
-		},
-		{
-			ID: "RFC7592/2.2/own-secret", Level: Must,
-			Text:  "A client cannot choose its client_secret.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				withManaged(t, func(c *managedClient) {
-					t.WantStatus(c.updated(t, nothing), http.StatusOK)
-					chosen := "conformance-" + t.Random() + t.Random()
-					a := c.update(t, func(m map[string]any) { m["client_secret"] = chosen })
-					if a.Status/100 == 2 {
-						t.Errorf("an update with another client_secret is accepted")
-					}
-				})
-			},
-		},
-		{
-			ID: "RFC7592/2.2/forbidden", Level: Must,
-			Text:     "A client that may not change its record is refused with 403.",
-			TestedBy: managementTest,
-		},
-		{
-			ID: "RFC7592/2.3/delete", Level: Must,
-			Text:  "A delete request is answered with 204, and the client, its secret and its token end.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				withManaged(t, func(c *managedClient) {
-					a := t.Send(http.MethodDelete, c.at, "", "", wire.Bearer(c.Token))
-					t.At(a)
-					if a.Status == http.StatusMethodNotAllowed || a.Status == http.StatusForbidden {
-						t.Skipf("the rule applies to a server that lets clients delete themselves: %s", a)
-					}
-					t.WantStatus(a, http.StatusNoContent)
-					c.Deleted = a.Status/100 == 2
-					t.WantStatus(c.read(t, wire.Bearer(c.Token)), http.StatusUnauthorized)
-				})
-			},
-		},
-		{
-			ID: "RFC7592/2.3/grants-end", Level: Should,
-			Text:     "The grants and tokens of a deleted client end at once.",
-			TestedBy: managementTest,
-		},
-		{
-			ID: "RFC7592/3/complete", Level: Must,
-			Text:  "The answer to a registration has registration_client_uri and registration_access_token.",
-			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *check.Made) {
-					// Both are missing on a server that does not support this document.
-					wantBothOrNeither(t, a)
-					if a.Text("registration_client_uri") == "" {
-						t.Skipf("the rule applies to a server that supports the management of registrations")
-					}
-				})
-			},
-		},
-	}
+func nothing(map[string]any) {}
+
+// rfc7592 has the checks of the rules of OAuth 2.0 Dynamic Client Registration Management.
+var rfc7592 = checks{
+	"RFC7592/2.1/read": wantReadable,
+	"RFC7592/2.1/invalid-token": func(t *T) {
+		wantUnreadable(t, func(a *wire.Answer) {
+			if a.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("the answer has no WWW-Authenticate (RFC 6750 §3)")
+			}
+		})
+	},
+	"RFC7592/2.2/replaces": func(t *T) {
+		withManaged(t, func(c *managedClient) {
+			moved := []string{"https://client.example/" + t.Random()}
+			a := c.updated(t, func(m map[string]any) { m["redirect_uris"] = moved })
+			t.WantStatus(a, http.StatusOK)
+			wantSame(t, a, map[string]any{"redirect_uris": moved}, "redirect_uris")
+		})
+	},
+	"RFC7592/2.2/omitted": func(t *T) {
+		withManaged(t, func(c *managedClient) {
+			const page = "https://client.example/terms"
+			if a := c.updated(t, func(m map[string]any) { m["tos_uri"] = page }); a.Text("tos_uri") != page {
+				t.Skipf("the rule needs a server that registers tos_uri")
+			}
+			if a := c.update(t, nothing); a.Text("tos_uri") != "" {
+				t.Errorf("tos_uri is still %s after an update without it", Quoted(a.Text("tos_uri")))
+			}
+		})
+	},
+	"RFC7592/2.2/client-id": func(t *T) {
+		withManaged(t, func(c *managedClient) {
+			t.WantStatus(c.updated(t, nothing), http.StatusOK)
+			a := c.update(t, func(m map[string]any) { m["client_id"] = "conformance-" + t.Random() })
+			if a.Status/100 == 2 {
+				t.Errorf("an update with another client_id is accepted")
+			}
+		})
+	},
+	"RFC7592/2.2/own-secret": func(t *T) {
+		withManaged(t, func(c *managedClient) {
+			t.WantStatus(c.updated(t, nothing), http.StatusOK)
+			chosen := "conformance-" + t.Random() + t.Random()
+			a := c.update(t, func(m map[string]any) { m["client_secret"] = chosen })
+			if a.Status/100 == 2 {
+				t.Errorf("an update with another client_secret is accepted")
+			}
+		})
+	},
+	"RFC7592/2.3/delete": func(t *T) {
+		withManaged(t, func(c *managedClient) {
+			a := t.Send(http.MethodDelete, c.at, "", "", wire.Bearer(c.Token))
+			t.At(a)
+			if a.Status == http.StatusMethodNotAllowed || a.Status == http.StatusForbidden {
+				t.Skipf("the rule applies to a server that lets clients delete themselves: %s", a)
+			}
+			t.WantStatus(a, http.StatusNoContent)
+			c.Deleted = a.Status/100 == 2
+			t.WantStatus(c.read(t, wire.Bearer(c.Token)), http.StatusUnauthorized)
+		})
+	},
+	"RFC7592/3/complete": func(t *T) {
+		t.WithClient(plainClient(t), func(a *check.Made) {
+			// Both are missing on a server that does not support this document.
+			wantBothOrNeither(t, a)
+			if a.Text("registration_client_uri") == "" {
+				t.Skipf("the rule applies to a server that supports the management of registrations")
+			}
+		})
+	},
 }
 
 // wantReadable asserts that a client can read its registration.

@@ -10,223 +10,115 @@ import (
 	"mandate/conformance/wire"
 )
 
-// rfc7636 returns the rules about Proof Key for Code Exchange. The document binds only servers that support PKCE, so
-// most checks are skipped on other servers. RFC 9700 §2.1.1 is about those.
-func rfc7636() []Rule {
-	return []Rule{
-		{
-			ID: "RFC7636/4.1/short-verifier-refused", Level: May,
-			Text:  "The server refuses verifiers of fewer than 43 characters, which can be guessed, and of more than 128.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				t.Grant(t.Client(need.Code))
-				for _, verifier := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129)} {
-					t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))), "the verifier does not have 43 to 128 characters")
-				}
-			},
-		},
-		{
-			ID: "RFC7636/4.2/s256", Level: Must,
-			Text:  "The server supports the method S256.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				supportsPKCE(t, t.Client(need.Code))
-				wantTokens(t, t.Redeem(t.Code(t.Request(t.Client(need.Code)))))
-			},
-		},
-		{
-			ID: "RFC7636/4.2/s256-public", Level: Must,
-			Text:  "A public client can use S256.",
-			Needs: publicCodeNeeds(),
-			Check: func(t *T) {
-				supportsPKCE(t, t.Client(need.Public))
-				wantTokens(t, t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
-			},
-		},
-		{
-			ID: "RFC7636/4.2/challenge-form", Level: May,
-			Text:  "A challenge that is not the base64url of a SHA-256 hash is refused at once.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				t.Code(t.Request(t.Client(need.Code)))
-				for _, challenge := range []string{"short", strings.Repeat("a", 44), strings.Repeat("a", 42) + "=", strings.Repeat("a", 42) + "+"} {
-					r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge", challenge))
-					t.WantNoCode(r, "no SHA-256 digest looks like the challenge "+challenge)
-				}
-			},
-		},
-		{
-			ID: "RFC7636/4.3/plain-refused", Level: May,
-			Text:  "The method plain is refused, even if it is the default.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Code(t.Request(c))
-				for _, r := range []*check.Request{t.Request(c).Set("code_challenge_method", "plain"), t.Request(c).Del("code_challenge_method")} {
-					r.Set("code_challenge", r.Verifier)
-					t.WantNoCode(t.Authorize(r), "the method plain discloses the verifier in the request")
-				}
-			},
-		},
-		{
-			ID: "RFC7636/4.4/challenge-not-exposed", Level: Must,
-			Text:  "The challenge is not forwarded to where others could read it.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				r := t.Request(t.Client(need.Code))
-				code := t.Code(r)
-				if strings.Contains(code.Value, r.Params.Get("code_challenge")) {
-					t.Failf("the code contains the challenge")
-				}
-			},
-		},
-		{
-			ID: "RFC7636/4.4/challenge-bound-to-code", Level: Must,
-			Text:  "A challenge belongs to one code, and not to another.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				supportsPKCE(t, c)
-				t.Grant(c)
-				one, other := t.Code(t.Request(c)), t.Code(t.Request(c))
-				form := one.Form()
-				form.Set("code_verifier", other.Request.Verifier)
-				t.WantRefused(t.Token(c, form), "the verifier belongs to another code")
-			},
-		},
-		{
-			ID: "RFC7636/4.4.1/required-of-public", Level: Must,
-			Text:  "If the server requires PKCE of public clients, a request without a challenge is refused with invalid_request.",
-			Needs: publicNeeds(),
-			Check: func(t *T) { wantError(t, withoutChallenge(t), "invalid_request") },
-		},
-		{
-			ID: "RFC7636/4.4.1/required-of-all", Level: May,
-			Text:     "The server can require PKCE of confidential clients too.",
-			TestedBy: "conformance/mandate/pkce_test.go:TestPKCE",
-		},
-		{
-			ID: "RFC7636/4.4.1/missing-explained", Level: Should,
-			Text:  "If the server requires PKCE of public clients, the error for a missing challenge has an explanation.",
-			Needs: publicNeeds(),
-			Check: func(t *T) { wantExplained(t, withoutChallenge(t)) },
-		},
-		{
-			ID: "RFC7636/4.4.1/unknown-method", Level: Must,
-			Text:  "An unsupported method is refused with invalid_request.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) { wantError(t, withUnknownMethod(t), "invalid_request") },
-		},
-		{
-			// RFC 8414 §2: the metadata lists the methods that the server supports.
-			ID: "RFC7636/4.4.1/unlisted-method", Level: Must,
-			Text:  "The method plain yields no token if the metadata lists other methods only.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				if methods := optionalList(t, t.Metadata(), "code_challenge_methods_supported"); len(methods) == 0 || slices.Contains(methods, "plain") {
-					t.Skipf("the rule applies to a server whose metadata lists methods without plain: this one lists %q", methods)
-				}
-				wantNoPlain(t, t.Client(need.Code))
-			},
-		},
-		{
-			ID: "RFC7636/4.4.1/unknown-method-explained", Level: Should,
-			Text:  "The error for an unsupported method has an explanation.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) { wantExplained(t, withUnknownMethod(t)) },
-		},
-		{
-			ID: "RFC7636/4.6/verifier-compared", Level: Must,
-			Text:  "A code is useless without the verifier of its challenge.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				supportsPKCE(t, t.Client(need.Code))
-				wantVerifierCompared(t, t.Client(need.Code))
-			},
-		},
-		{
-			ID: "RFC7636/4.6/verifier-required-of-public", Level: Must,
-			Text:  "A public client's code is useless without the verifier.",
-			Needs: publicCodeNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Public)
-				supportsPKCE(t, c)
-				t.Grant(c)
-				form := t.Code(t.Request(c)).Form()
-				form.Del("code_verifier")
-				t.WantRefused(t.Token(c, form), "the verifier is missing")
-			},
-		},
-		{
-			ID: "RFC7636/4.6/invalid-grant", Level: Must,
-			Text:  "A wrong verifier is refused with invalid_grant.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				supportsPKCE(t, c)
-				t.Grant(c)
-				t.WantError(wrongVerifier(t, c), "invalid_grant")
-			},
-		},
-		{
-			ID: "RFC7636/4.6/verifier-43-to-128", Level: Must,
-			Text:  "Verifiers of 43 and of 128 characters work.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				supportsPKCE(t, c)
-				t.Grant(c)
-				for _, verifier := range []string{strings.Repeat("aB3-._~", 7)[:43], strings.Repeat("aB3-._~", 19)[:128]} {
-					t.WantGranted(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))))
-				}
-			},
-		},
-		{
-			ID: "RFC7636/4.6/wrong-verifier-spends-nothing", Level: May,
-			Text:  "A wrong verifier does not consume the code: the correct one still works.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				code := t.Code(t.Request(c))
-				form := code.Form()
-				other, _ := check.NewPKCE()
-				form.Set("code_verifier", other)
-				t.Refused(t.Token(c, form))
-				t.WantGranted(t.Redeem(code))
-			},
-		},
-		{
-			ID: "RFC7636/5/without-pkce", Level: May,
-			Text:  "A confidential client without PKCE gets a code, and tokens for it.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Grant(c)
-				r := settled(t, t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method")))
-				if r.Params.Get("code") == "" {
-					t.Failf("a request without code_challenge gets no code: %s", r)
-				}
-				t.WantGranted(t.Redeem(t.CodeOf(r)))
-			},
-		},
-		{
-			ID: "RFC7636/7.2/plain-not-offered", Level: Should,
-			Text: "New servers do not support the method plain: the metadata does not list it.",
-			Check: func(t *T) {
-				optionalList(t, t.Metadata(), "code_challenge_methods_supported")
-				wantPlainNotListed(t)
-			},
-		},
-		{
-			ID: "RFC7636/7.2/plain-not-accepted", Level: Should,
-			Text:  "New servers do not support the method plain: it yields no token, also if it is the default.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				supportsPKCE(t, t.Client(need.Code))
-				wantNoPlain(t, t.Client(need.Code))
-			},
-		},
-	}
+// rfc7636 has the checks of the rules about Proof Key for Code Exchange.
+var rfc7636 = checks{
+	"RFC7636/4.1/short-verifier-refused": func(t *T) {
+		t.Grant(t.Client(need.Code))
+		for _, verifier := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129)} {
+			t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))), "the verifier does not have 43 to 128 characters")
+		}
+	},
+	"RFC7636/4.2/s256": func(t *T) {
+		supportsPKCE(t, t.Client(need.Code))
+		wantTokens(t, t.Redeem(t.Code(t.Request(t.Client(need.Code)))))
+	},
+	"RFC7636/4.2/s256-public": func(t *T) {
+		supportsPKCE(t, t.Client(need.Public))
+		wantTokens(t, t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
+	},
+	"RFC7636/4.2/challenge-form": func(t *T) {
+		t.Code(t.Request(t.Client(need.Code)))
+		for _, challenge := range []string{"short", strings.Repeat("a", 44), strings.Repeat("a", 42) + "=", strings.Repeat("a", 42) + "+"} {
+			r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge", challenge))
+			t.WantNoCode(r, "no SHA-256 digest looks like the challenge "+challenge)
+		}
+	},
+	"RFC7636/4.3/plain-refused": func(t *T) {
+		c := t.Client(need.Code)
+		t.Code(t.Request(c))
+		for _, r := range []*check.Request{t.Request(c).Set("code_challenge_method", "plain"), t.Request(c).Del("code_challenge_method")} {
+			r.Set("code_challenge", r.Verifier)
+			t.WantNoCode(t.Authorize(r), "the method plain discloses the verifier in the request")
+		}
+	},
+	"RFC7636/4.4/challenge-not-exposed": func(t *T) {
+		r := t.Request(t.Client(need.Code))
+		code := t.Code(r)
+		if strings.Contains(code.Value, r.Params.Get("code_challenge")) {
+			t.Failf("the code contains the challenge")
+		}
+	},
+	"RFC7636/4.4/challenge-bound-to-code": func(t *T) {
+		c := t.Client(need.Code)
+		supportsPKCE(t, c)
+		t.Grant(c)
+		one, other := t.Code(t.Request(c)), t.Code(t.Request(c))
+		form := one.Form()
+		form.Set("code_verifier", other.Request.Verifier)
+		t.WantRefused(t.Token(c, form), "the verifier belongs to another code")
+	},
+	"RFC7636/4.4.1/required-of-public": func(t *T) { wantError(t, withoutChallenge(t), "invalid_request") },
+	"RFC7636/4.4.1/missing-explained":  func(t *T) { wantExplained(t, withoutChallenge(t)) },
+	"RFC7636/4.4.1/unknown-method":     func(t *T) { wantError(t, withUnknownMethod(t), "invalid_request") },
+	"RFC7636/4.4.1/unlisted-method": func(t *T) {
+		if methods := optionalList(t, t.Metadata(), "code_challenge_methods_supported"); len(methods) == 0 || slices.Contains(methods, "plain") {
+			t.Skipf("the rule applies to a server whose metadata lists methods without plain: this one lists %q", methods)
+		}
+		wantNoPlain(t, t.Client(need.Code))
+	},
+	"RFC7636/4.4.1/unknown-method-explained": func(t *T) { wantExplained(t, withUnknownMethod(t)) },
+	"RFC7636/4.6/verifier-compared": func(t *T) {
+		supportsPKCE(t, t.Client(need.Code))
+		wantVerifierCompared(t, t.Client(need.Code))
+	},
+	"RFC7636/4.6/verifier-required-of-public": func(t *T) {
+		c := t.Client(need.Public)
+		supportsPKCE(t, c)
+		t.Grant(c)
+		form := t.Code(t.Request(c)).Form()
+		form.Del("code_verifier")
+		t.WantRefused(t.Token(c, form), "the verifier is missing")
+	},
+	"RFC7636/4.6/invalid-grant": func(t *T) {
+		c := t.Client(need.Code)
+		supportsPKCE(t, c)
+		t.Grant(c)
+		t.WantError(wrongVerifier(t, c), "invalid_grant")
+	},
+	"RFC7636/4.6/verifier-43-to-128": func(t *T) {
+		c := t.Client(need.Code)
+		supportsPKCE(t, c)
+		t.Grant(c)
+		for _, verifier := range []string{strings.Repeat("aB3-._~", 7)[:43], strings.Repeat("aB3-._~", 19)[:128]} {
+			t.WantGranted(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))))
+		}
+	},
+	"RFC7636/4.6/wrong-verifier-spends-nothing": func(t *T) {
+		c := t.Client(need.Code)
+		code := t.Code(t.Request(c))
+		form := code.Form()
+		other, _ := check.NewPKCE()
+		form.Set("code_verifier", other)
+		t.Refused(t.Token(c, form))
+		t.WantGranted(t.Redeem(code))
+	},
+	"RFC7636/5/without-pkce": func(t *T) {
+		c := t.Client(need.Code)
+		t.Grant(c)
+		r := settled(t, t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method")))
+		if r.Params.Get("code") == "" {
+			t.Failf("a request without code_challenge gets no code: %s", r)
+		}
+		t.WantGranted(t.Redeem(t.CodeOf(r)))
+	},
+	"RFC7636/7.2/plain-not-offered": func(t *T) {
+		optionalList(t, t.Metadata(), "code_challenge_methods_supported")
+		wantPlainNotListed(t)
+	},
+	"RFC7636/7.2/plain-not-accepted": func(t *T) {
+		supportsPKCE(t, t.Client(need.Code))
+		wantNoPlain(t, t.Client(need.Code))
+	},
 }
 
 // withVerifier returns a request with the challenge of a verifier.

@@ -3,7 +3,6 @@ package rules
 import (
 	"net/http"
 	"net/url"
-	"slices"
 
 	"mandate/conformance/check"
 	"mandate/conformance/jose"
@@ -12,201 +11,114 @@ import (
 	"mandate/conformance/wire"
 )
 
-// certificateNeeds returns what a check needs of a client that authenticates with a certificate.
-func certificateNeeds(more ...Need) []Need {
-	return append([]Need{need.Token, need.Certificate}, more...)
+// rfc8705Clients has the checks of the rules about client authentication (RFC 8705 §2, §5).
+var rfc8705Clients = checks{
+	"RFC8705/2/client-id": func(t *T) {
+		c := certificateClient(t)
+		t.WantUncertified(certifiedForm(t), wire.Certificate("", string(c.Role)), "client_id was missing")
+	},
+	"RFC8705/2/certificate-required": func(t *T) {
+		c := certificateClient(t)
+		t.WantUncertified(certifiedForm(t), wire.InBody(c.ID, ""), "the client sent no certificate")
+		t.WantUncertified(certifiedForm(t), wire.Basic(c.ID, t.Random()), "the client sent a secret in place of a certificate")
+	},
+	"RFC8705/2/certificate-of-client": func(t *T) {
+		c, other := certificateClient(t), t.Client(need.SecondCertificate)
+		t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, string(other.Role)), "the certificate was that of another client")
+	},
+	"RFC8705/2/invalid-client": func(t *T) {
+		c, other := certificateClient(t), t.Client(need.SecondCertificate)
+		t.WantError(asCertified(t, wire.Certificate(c.ID, string(other.Role))), "invalid_client")
+	},
+	"RFC8705/2.1/authority": func(t *T) {
+		c := certificateClient(t)
+		t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, t.ForgedCertificate(c)), "no authority had issued the certificate")
+	},
+	"RFC8705/2.1.1/method-listed": func(t *T) {
+		c := certificateClient(t)
+		wantMethodListed(t, publishedMetadata(t), "token", c, true)
+	},
+	"RFC8705/5/aliases": rfc8705Aliases,
+	"RFC8705/5/alias-works": func(t *T) {
+		c := certificateClient(t)
+		access := t.Granted(asCertified(t, c.Credentials())).Access
+		for _, name := range []Need{need.Introspection, need.Revocation} {
+			if !t.Has(name) {
+				continue
+			}
+			if a := t.Post(t.OptionalEndpoint(name), wire.Params("token", access), c.Credentials()); a.Text("error") == "invalid_client" {
+				t.At(a)
+				t.Errorf("%s does not authenticate the client: %s", name, a.Failure())
+			}
+		}
+	},
 }
 
-const selfSignedTest = "conformance/mandate/attack_selfsigned_test.go:TestAttackSelfSignedCertificate"
-
-// rfc8705 returns the rules about clients with certificates, and about tokens that are bound to certificates.
-func rfc8705() []Rule { return slices.Concat(rfc8705Clients(), rfc8705Tokens(), rfc8705Others()) }
-
-// rfc8705Clients returns the rules about client authentication (RFC 8705 §2, §5).
-func rfc8705Clients() []Rule {
-	return []Rule{
-		{
-			ID: "RFC8705/2/client-id", Level: Must,
-			Text:  "A request with a certificate and without client_id is refused.",
-			Needs: certificateNeeds(),
-			Check: func(t *T) {
-				c := certificateClient(t)
-				t.WantUncertified(certifiedForm(t), wire.Certificate("", string(c.Role)), "client_id was missing")
-			},
-		},
-		{
-			ID: "RFC8705/2/certificate-required", Level: Must,
-			Text:  "A client that is registered for a certificate is refused without one.",
-			Needs: certificateNeeds(),
-			Check: func(t *T) {
-				c := certificateClient(t)
-				t.WantUncertified(certifiedForm(t), wire.InBody(c.ID, ""), "the client sent no certificate")
-				t.WantUncertified(certifiedForm(t), wire.Basic(c.ID, t.Random()), "the client sent a secret in place of a certificate")
-			},
-		},
-		{
-			ID: "RFC8705/2/certificate-of-client", Level: Must,
-			Text:  "A certificate of another client is refused.",
-			Needs: certificateNeeds(need.SecondCertificate),
-			Check: func(t *T) {
-				c, other := certificateClient(t), t.Client(need.SecondCertificate)
-				t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, string(other.Role)), "the certificate was that of another client")
-			},
-		},
-		{
-			ID: "RFC8705/2/invalid-client", Level: Must,
-			Text:  "A certificate that does not belong to the client is answered with invalid_client.",
-			Needs: certificateNeeds(need.SecondCertificate),
-			Check: func(t *T) {
-				c, other := certificateClient(t), t.Client(need.SecondCertificate)
-				t.WantError(asCertified(t, wire.Certificate(c.ID, string(other.Role))), "invalid_client")
-			},
-		},
-		{
-			ID: "RFC8705/2.1/authority", Level: Must,
-			Text:  "A certificate with the names of the client that signs itself is refused.",
-			Needs: certificateNeeds(),
-			Check: func(t *T) {
-				c := certificateClient(t)
-				t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, t.ForgedCertificate(c)), "no authority had issued the certificate")
-			},
-		},
-		{
-			ID: "RFC8705/2.1.1/method-listed", Level: Should,
-			Text:  "The metadata lists the method by which a client with a certificate authenticates.",
-			Needs: certificateNeeds(),
-			Check: func(t *T) {
-				c := certificateClient(t)
-				wantMethodListed(t, publishedMetadata(t), "token", c, true)
-			},
-		},
-		{
-			ID: "RFC8705/5/aliases", Level: Must,
-			Text:  "mtls_endpoint_aliases of the metadata is an object with the https addresses of endpoints.",
-			Needs: certificateNeeds(),
-			Check: func(t *T) {
-				t.Client(need.Certificate)
-				t.Endpoint(need.Token)
-				aliases, given := publishedMetadata(t)["mtls_endpoint_aliases"]
-				if !given {
-					t.Skipf("the rule applies to a server with mtls_endpoint_aliases in its metadata")
-				}
-				object, is := aliases.(map[string]any)
-				if !is || len(object) == 0 {
-					t.Failf("mtls_endpoint_aliases is %s, want an object", Quoted(aliases))
-				}
-				for name, address := range object {
-					if u := wire.ParseURL(asText(address)); u.Scheme != "https" || u.Host == "" {
-						t.Errorf("%s of mtls_endpoint_aliases is %s, want an https address", name, Quoted(address))
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC8705/5/alias-works", Level: Should,
-			Text:  "A client with a certificate uses the endpoints of mtls_endpoint_aliases.",
-			Needs: certificateNeeds(),
-			Check: func(t *T) {
-				c := certificateClient(t)
-				access := t.Granted(asCertified(t, c.Credentials())).Access
-				for _, name := range []Need{need.Introspection, need.Revocation} {
-					if !t.Has(name) {
-						continue
-					}
-					if a := t.Post(t.OptionalEndpoint(name), wire.Params("token", access), c.Credentials()); a.Text("error") == "invalid_client" {
-						t.At(a)
-						t.Errorf("%s does not authenticate the client: %s", name, a.Failure())
-					}
-				}
-			},
-		},
+func rfc8705Aliases(t *T) {
+	t.Client(need.Certificate)
+	t.Endpoint(need.Token)
+	aliases, given := publishedMetadata(t)["mtls_endpoint_aliases"]
+	if !given {
+		t.Skipf("the rule applies to a server with mtls_endpoint_aliases in its metadata")
+	}
+	object, is := aliases.(map[string]any)
+	if !is || len(object) == 0 {
+		t.Failf("mtls_endpoint_aliases is %s, want an object", Quoted(aliases))
+	}
+	for name, address := range object {
+		if u := wire.ParseURL(asText(address)); u.Scheme != "https" || u.Host == "" {
+			t.Errorf("%s of mtls_endpoint_aliases is %s, want an https address", name, Quoted(address))
+		}
 	}
 }
 
-// rfc8705Tokens returns the rules about tokens that are bound to a certificate (RFC 8705 §3, §4).
-func rfc8705Tokens() []Rule {
-	return []Rule{
-		{
-			ID: "RFC8705/3/bound-at-server", Level: May,
-			Text:  "The server binds the access tokens of a client to its certificate.",
-			Needs: certificateNeeds(need.Introspection, need.Introspect),
-			Check: func(t *T) {
-				if object := liveToken(t, certificateTokens(t, need.Certificate).Access); certifiedBy(object) == "" {
-					t.Failf("cnf of the introspection response is %s, want an object with x5t#S256", Quoted(object["cnf"]))
-				}
-			},
-		},
-		{
-			ID: "RFC8705/3/same-certificate", Level: Must,
-			Text:  "A resource refuses an access token that is bound to another certificate than the one of the request.",
-			Needs: certificateNeeds(need.SecondCertificate, need.API),
-			Check: func(t *T) { wantHeldAlone(certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))) },
-		},
-		{
-			ID: "RFC8705/3/invalid-token", Level: Must,
-			Text:  "The resource refuses such a token with the status 401 and invalid_token.",
-			Needs: certificateNeeds(need.SecondCertificate, need.API),
-			Check: func(t *T) {
-				b, thief := certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))
-				a := t.Get(b.url, thief.Presenting(b.url, b.access))
-				blockIfAccepted(t, a)
-				t.WantStatus(a, http.StatusUnauthorized)
-				wantChallengeError(t, a, "invalid_token")
-			},
-		},
-		{
-			ID: "RFC8705/3.1/jwt", Level: Should,
-			Text:  "A JWT access token has x5t#S256 in cnf.",
-			Needs: certificateNeeds(need.SecondCertificate),
-			Check: func(t *T) {
-				if j := certificateJWT(t); certifiedBy(j.Claims) == "" {
-					t.Failf("cnf of the token is %s, want an object with x5t#S256", Quoted(j.Claims["cnf"]))
-				}
-			},
-		},
-		{
-			ID: "RFC8705/3.1/thumbprint", Level: Must,
-			Text:  "x5t#S256 is the SHA-256 digest of the certificate in DER, in base64url.",
-			Needs: certificateNeeds(need.SecondCertificate),
-			Check: func(t *T) {
-				got, want := certifiedBy(certificateJWT(t).Claims), t.Client(need.SecondCertificate).Thumbprint()
-				if got == "" {
-					t.Blockedf("the token has no x5t#S256 (RFC8705/3.1/jwt)")
-				}
-				if got != want {
-					t.Failf("x5t#S256 is %s, and the digest of the certificate is %s", Quoted(got), want)
-				}
-			},
-		},
-		{
-			ID: "RFC8705/3.2/introspection", Level: Must,
-			Text:  "The introspection response for a token that is bound to a certificate has cnf with x5t#S256 of this certificate.",
-			Needs: certificateNeeds(need.Introspection, need.Introspect),
-			Check: func(t *T) {
-				object := liveToken(t, certificateTokens(t, need.Certificate).Access)
-				if want := t.Client(need.Certificate).Thumbprint(); certifiedBy(object) != want {
-					t.Failf("cnf of the response is %s, want x5t#S256 with the value %s", Quoted(object["cnf"]), want)
-				}
-			},
-		},
-		{
-			ID: "RFC8705/4/refresh-token-of-public-client", Level: Should,
-			Text:  "The refresh token of a public client whose tokens are bound to a certificate works only with this certificate.",
-			Needs: []Need{need.Registration, need.Authorization, need.Token, need.User},
-			Check: func(t *T) {
-				skipUnbound(t)
-				m := plainClient(t)
-				m["token_endpoint_auth_method"], m["tls_client_certificate_bound_access_tokens"] = need.NoAuthentication, true
-				m["grant_types"] = []string{need.GrantCode, "refresh_token"}
-				t.WithClient(m, func(made *check.Made) {
-					if made.JSON()["tls_client_certificate_bound_access_tokens"] != true {
-						t.Skipf("the server did not register the client with tls_client_certificate_bound_access_tokens")
-					}
-					wantRefreshHeld(t, registered(made), made)
-				})
-			},
-		},
-	}
+// rfc8705Tokens has the checks of the rules about tokens that are bound to a certificate (RFC 8705 §3, §4).
+var rfc8705Tokens = checks{
+	"RFC8705/3/bound-at-server": func(t *T) {
+		if object := liveToken(t, certificateTokens(t, need.Certificate).Access); certifiedBy(object) == "" {
+			t.Failf("cnf of the introspection response is %s, want an object with x5t#S256", Quoted(object["cnf"]))
+		}
+	},
+	"RFC8705/3/same-certificate": func(t *T) { wantHeldAlone(certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))) },
+	"RFC8705/3/invalid-token": func(t *T) {
+		b, thief := certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))
+		a := t.Get(b.url, thief.Presenting(b.url, b.access))
+		blockIfAccepted(t, a)
+		t.WantStatus(a, http.StatusUnauthorized)
+		wantChallengeError(t, a, "invalid_token")
+	},
+	"RFC8705/3.1/jwt": func(t *T) {
+		if j := certificateJWT(t); certifiedBy(j.Claims) == "" {
+			t.Failf("cnf of the token is %s, want an object with x5t#S256", Quoted(j.Claims["cnf"]))
+		}
+	},
+	"RFC8705/3.1/thumbprint": func(t *T) {
+		got, want := certifiedBy(certificateJWT(t).Claims), t.Client(need.SecondCertificate).Thumbprint()
+		if got == "" {
+			t.Blockedf("the token has no x5t#S256 (RFC8705/3.1/jwt)")
+		}
+		if got != want {
+			t.Failf("x5t#S256 is %s, and the digest of the certificate is %s", Quoted(got), want)
+		}
+	},
+	"RFC8705/3.2/introspection": func(t *T) {
+		object := liveToken(t, certificateTokens(t, need.Certificate).Access)
+		if want := t.Client(need.Certificate).Thumbprint(); certifiedBy(object) != want {
+			t.Failf("cnf of the response is %s, want x5t#S256 with the value %s", Quoted(object["cnf"]), want)
+		}
+	},
+	"RFC8705/4/refresh-token-of-public-client": func(t *T) {
+		skipUnbound(t)
+		m := plainClient(t)
+		m["token_endpoint_auth_method"], m["tls_client_certificate_bound_access_tokens"] = need.NoAuthentication, true
+		m["grant_types"] = []string{need.GrantCode, "refresh_token"}
+		t.WithClient(m, func(made *check.Made) {
+			if made.JSON()["tls_client_certificate_bound_access_tokens"] != true {
+				t.Skipf("the server did not register the client with tls_client_certificate_bound_access_tokens")
+			}
+			wantRefreshHeld(t, registered(made), made)
+		})
+	},
 }
 
 // skipUnbound skips the check if the server does not bind tokens to certificates (RFC 8705 §3.3).
@@ -261,43 +173,6 @@ func wantRefreshHeld(t *T, c *target.Client, made *check.Made) {
 	}
 	t.WantUncertified(refresh(token), wire.InBody(c.ID, ""), "the request had no certificate")
 	t.WantUncertified(refresh(token), wire.WithCertificate(t.OwnCertificate()), "the request had another certificate")
-}
-
-// rfc8705Others returns the rules that no request of these checks shows.
-func rfc8705Others() []Rule {
-	return []Rule{
-		{
-			ID: "RFC8705/2/private-key", Level: Must,
-			Text:     "The client proves in the TLS handshake that it has the private key of the certificate.",
-			TestedBy: "app/httpserve/mutual_test.go:TestSecureMutual",
-		},
-		{
-			ID: "RFC8705/2.1.2/subject", Level: Must,
-			Text:     "A client registers exactly one of the subject names, and the certificate must have it.",
-			TestedBy: "provider/mtls/mtls_test.go:TestSubject",
-		},
-		{
-			ID: "RFC8705/2.2/registered", Level: Must,
-			Text:     "With self_signed_tls_client_auth, the certificate is one of those that are registered for the client. The chain is not validated.",
-			TestedBy: selfSignedTest,
-		},
-		{
-			ID: "RFC8705/2.2/rotation", Level: May,
-			Text:     "With jwks_uri, a client changes its certificate without a change of its registration.",
-			TestedBy: "conformance/mandate/attack_selfsigned_test.go:TestSelfSignedCertificateRotation",
-		},
-		{
-			ID: "RFC8705/2.2.2/x5c", Level: Must,
-			Text:     "The certificate is the x5c of a key in jwks or jwks_uri, and the key is that of the certificate.",
-			TestedBy: selfSignedTest,
-		},
-		{
-			// Only a request of the proxy can have the header: from outside, the proxy removes it.
-			ID: "RFC8705/6.5/header-of-proxy", Level: Must,
-			Text:     "A header with a certificate counts only if a proxy that the operator names sends it.",
-			TestedBy: "conformance/mandate/attack_certificate_test.go:TestAttackCertificateHeader",
-		},
-	}
 }
 
 // certificateClient returns the client certificate, which can authenticate. Otherwise the check is blocked.

@@ -11,148 +11,91 @@ import (
 	"mandate/conformance/wire"
 )
 
-// rfc8707 returns the rules about Resource Indicators. A server that does not support them ignores the parameter: the
-// rules apply if the target names resources.
-func rfc8707() []Rule {
-	machine := append(machineNeeds(), need.Resources)
-	whole := append(codeFlowNeeds(), need.Resources)
-	machineAudience, wholeAudience := append(introspectionNeeds(), machine...), append(introspectionNeeds(), whole...)
-	return []Rule{
-		{
-			ID: "RFC8707/2/audience-restricted", Level: Should,
-			Text:  "A token is valid for the requested resource, and for no other.",
-			Needs: machineAudience,
-			Check: func(t *T) {
-				one, other := t.Resources()[0], t.Resources()[1]
-				wantAudience(t, forResource(t, one), one, other)
-				wantAudience(t, forResource(t, other), other, one)
-			},
-		},
-		{
-			ID: "RFC8707/2/invalid-target", Level: Should,
-			Text:  "A resource that is unknown, is no absolute URI, or has a fragment is refused with invalid_target.",
-			Needs: whole,
-			Check: func(t *T) {
-				known := t.Resources()[0].URI
-				t.CodeOf(t.Authorize(t.Request(t.Client(need.Code)).Set("resource", known)))
-				for _, wrong := range []string{unknownResource, "conformance", known + "#fragment"} {
-					r := settled(t, t.Authorize(t.Request(t.Client(need.Code)).Set("resource", wrong)))
-					if code := r.ErrorCode(); code != "invalid_target" {
-						t.At(r.Answer)
-						t.Errorf("an authorization request with resource=%s is answered with %s, want the error invalid_target", wrong, r)
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC8707/2/invalid-target-at-token", Level: Should,
-			Text:  "The token endpoint refuses such a resource with invalid_target too.",
-			Needs: machine,
-			Check: func(t *T) {
-				known := t.Resources()[0]
-				forResource(t, known)
-				for _, wrong := range []string{unknownResource, "conformance", known.URI + "#fragment"} {
-					wantInvalidTarget(t, t.AsMachine(t.Client(need.Machine).Credentials(), "resource", wrong), wrong)
-				}
-			},
-		},
-		{
-			ID: "RFC8707/2/several", Level: May,
-			Text:  "A request can have several parameters resource.",
-			Needs: machineAudience,
-			Check: func(t *T) {
-				one, other := t.Resources()[0], t.Resources()[1]
-				forResource(t, one)
-				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", one.URI, "resource", other.URI)
-				aud := audienceOf(t, t.WantGranted(a).Access)
-				for _, r := range []target.Resource{one, other} {
-					if alone := audienceOf(t, forResource(t, r)); !slices.Equal(alone, intersection(alone, aud)) {
-						t.Errorf("the token for two resources has the audience %q, which lacks that of a token for %s: %q", aud, r.URI, alone)
-					}
-				}
-			},
-		},
-		{
-			ID: "RFC8707/2.1/left-out", Level: May,
-			Text:  "A request without resource is accepted.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				if r := settled(t, t.Authorize(t.Request(t.Client(need.Code)))); r.Params.Get("code") == "" {
-					t.Failf("without resource no code is issued: %s", r)
-				}
-			},
-		},
-		{
-			// The document says this without a keyword.
-			ID: "RFC8707/2.2/subset", Level: Should,
-			Text:  "A code for several resources gets an access token for those that the token request names.",
-			Needs: wholeAudience,
-			Check: func(t *T) {
-				one, other := t.Resources()[0], t.Resources()[1]
-				wantAudience(t, redeemFor(t, bothResources(t), one).Access, one, other)
-			},
-		},
-		{
-			ID: "RFC8707/2.2/refresh-token-whole", Level: Should,
-			Text:  "The refresh token stays valid for all resources of the authorization request.",
-			Needs: wholeAudience,
-			Check: func(t *T) {
-				one, other := t.Resources()[0], t.Resources()[1]
-				tokens := redeemFor(t, bothResources(t), one)
-				if tokens.Refresh == "" {
-					t.Skipf("the rule needs a refresh token, and the client code gets none")
-				}
-				a := t.Token(t.Client(need.Code), wire.Params("grant_type", "refresh_token", "refresh_token", tokens.Refresh, "resource", other.URI))
-				wantAudience(t, t.WantGranted(a).Access, other, one)
-			},
-		},
-		{
-			ID: "RFC8707/2.2/only-granted", Level: May,
-			Text:  "A token request cannot name a resource that the authorization request did not name.",
-			Needs: whole,
-			Check: func(t *T) {
-				one, other := t.Resources()[0], t.Resources()[1]
-				ask := func() *check.Code { return t.Code(t.Request(t.Client(need.Code)).Set("resource", one.URI)) }
-				t.Granted(t.Redeem(ask()))
-				code := ask()
-				form := code.Form()
-				form.Set("resource", other.URI)
-				wantInvalidTarget(t, t.Token(code.Request.Client, form), other.URI)
-			},
-		},
-		{
-			ID: "RFC8707/2.2/downscope", Level: Should,
-			Text:  "A token for one resource has no scope that only another resource understands.",
-			Needs: wholeAudience,
-			Check: func(t *T) {
-				one, other := t.Resources()[0], t.Resources()[1]
-				if one.Scope == "" || other.Scope == "" {
-					t.Skipf("the rule needs a scope of each resource: name it in the target under resources, as scope")
-				}
-				tokens := redeemFor(t, bothResources(t), one)
-				if scopes := scopesOf(t, tokens.Access); slices.Contains(scopes, other.Scope) {
-					t.Failf("the token for %s has the scope %s, which belongs to %s", one.URI, other.Scope, other.URI)
-				}
-			},
-		},
-		{
-			ID: "RFC8707/2.2/effective-scope", Level: Must,
-			Text:  "If a token has less scope because of its resource, the response names its scope (RFC 6749 §5.1).",
-			Needs: wholeAudience,
-			Check: func(t *T) {
-				code := bothResources(t)
-				tokens := redeemFor(t, code, t.Resources()[0])
-				requested, effective := strings.Fields(code.Request.Params.Get("scope")), scopesOf(t, tokens.Access)
-				if len(intersection(requested, effective)) == len(requested) {
-					t.Skipf("the rule applies to a token with less scope than the authorization request: this one has %q", effective)
-				}
-				t.At(tokens.Answer)
-				if said := strings.Fields(tokens.Scope); len(said) != len(effective) || len(intersection(said, effective)) != len(said) {
-					t.Failf("the response has the scope %q, and the token %q", tokens.Scope, effective)
-				}
-			},
-		},
-	}
+// rfc8707 has the checks of the rules about Resource Indicators.
+var rfc8707 = checks{
+	"RFC8707/2/audience-restricted": func(t *T) {
+		one, other := t.Resources()[0], t.Resources()[1]
+		wantAudience(t, forResource(t, one), one, other)
+		wantAudience(t, forResource(t, other), other, one)
+	},
+	"RFC8707/2/invalid-target": func(t *T) {
+		known := t.Resources()[0].URI
+		t.CodeOf(t.Authorize(t.Request(t.Client(need.Code)).Set("resource", known)))
+		for _, wrong := range []string{unknownResource, "conformance", known + "#fragment"} {
+			r := settled(t, t.Authorize(t.Request(t.Client(need.Code)).Set("resource", wrong)))
+			if code := r.ErrorCode(); code != "invalid_target" {
+				t.At(r.Answer)
+				t.Errorf("an authorization request with resource=%s is answered with %s, want the error invalid_target", wrong, r)
+			}
+		}
+	},
+	"RFC8707/2/invalid-target-at-token": func(t *T) {
+		known := t.Resources()[0]
+		forResource(t, known)
+		for _, wrong := range []string{unknownResource, "conformance", known.URI + "#fragment"} {
+			wantInvalidTarget(t, t.AsMachine(t.Client(need.Machine).Credentials(), "resource", wrong), wrong)
+		}
+	},
+	"RFC8707/2/several": func(t *T) {
+		one, other := t.Resources()[0], t.Resources()[1]
+		forResource(t, one)
+		a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", one.URI, "resource", other.URI)
+		aud := audienceOf(t, t.WantGranted(a).Access)
+		for _, r := range []target.Resource{one, other} {
+			if alone := audienceOf(t, forResource(t, r)); !slices.Equal(alone, intersection(alone, aud)) {
+				t.Errorf("the token for two resources has the audience %q, which lacks that of a token for %s: %q", aud, r.URI, alone)
+			}
+		}
+	},
+	"RFC8707/2.1/left-out": func(t *T) {
+		if r := settled(t, t.Authorize(t.Request(t.Client(need.Code)))); r.Params.Get("code") == "" {
+			t.Failf("without resource no code is issued: %s", r)
+		}
+	},
+	"RFC8707/2.2/subset": func(t *T) {
+		one, other := t.Resources()[0], t.Resources()[1]
+		wantAudience(t, redeemFor(t, bothResources(t), one).Access, one, other)
+	},
+	"RFC8707/2.2/refresh-token-whole": func(t *T) {
+		one, other := t.Resources()[0], t.Resources()[1]
+		tokens := redeemFor(t, bothResources(t), one)
+		if tokens.Refresh == "" {
+			t.Skipf("the rule needs a refresh token, and the client code gets none")
+		}
+		a := t.Token(t.Client(need.Code), wire.Params("grant_type", "refresh_token", "refresh_token", tokens.Refresh, "resource", other.URI))
+		wantAudience(t, t.WantGranted(a).Access, other, one)
+	},
+	"RFC8707/2.2/only-granted": func(t *T) {
+		one, other := t.Resources()[0], t.Resources()[1]
+		ask := func() *check.Code { return t.Code(t.Request(t.Client(need.Code)).Set("resource", one.URI)) }
+		t.Granted(t.Redeem(ask()))
+		code := ask()
+		form := code.Form()
+		form.Set("resource", other.URI)
+		wantInvalidTarget(t, t.Token(code.Request.Client, form), other.URI)
+	},
+	"RFC8707/2.2/downscope": func(t *T) {
+		one, other := t.Resources()[0], t.Resources()[1]
+		if one.Scope == "" || other.Scope == "" {
+			t.Skipf("the rule needs a scope of each resource: name it in the target under resources, as scope")
+		}
+		tokens := redeemFor(t, bothResources(t), one)
+		if scopes := scopesOf(t, tokens.Access); slices.Contains(scopes, other.Scope) {
+			t.Failf("the token for %s has the scope %s, which belongs to %s", one.URI, other.Scope, other.URI)
+		}
+	},
+	"RFC8707/2.2/effective-scope": func(t *T) {
+		code := bothResources(t)
+		tokens := redeemFor(t, code, t.Resources()[0])
+		requested, effective := strings.Fields(code.Request.Params.Get("scope")), scopesOf(t, tokens.Access)
+		if len(intersection(requested, effective)) == len(requested) {
+			t.Skipf("the rule applies to a token with less scope than the authorization request: this one has %q", effective)
+		}
+		t.At(tokens.Answer)
+		if said := strings.Fields(tokens.Scope); len(said) != len(effective) || len(intersection(said, effective)) != len(said) {
+			t.Failf("the response has the scope %q, and the token %q", tokens.Scope, effective)
+		}
+	},
 }
 
 // wantInvalidTarget asserts that a token request is refused because of its resource.

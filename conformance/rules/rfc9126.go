@@ -3,7 +3,6 @@ package rules
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"mandate/conformance/check"
@@ -12,148 +11,89 @@ import (
 	"mandate/conformance/wire"
 )
 
-// pushNeeds returns what a check of the pushed authorization request endpoint needs.
-func pushNeeds(more ...Need) []Need {
-	return append([]Need{need.PushedRequests, need.Authorization, need.Code}, more...)
+// rfc9126Endpoint has the checks of the rules about the pushed authorization request endpoint (RFC 9126 §2).
+var rfc9126Endpoint = checks{
+	"RFC9126/2/client-authenticated": func(t *T) {
+		c := t.Client(need.Code)
+		t.Pushed(t.Request(c))
+		for _, s := range strangers(t, c) {
+			wantNotPushed(t, t.PushAs(s.as, t.Request(c).Params), s.why)
+		}
+	},
+	"RFC9126/2.1/no-request-uri": func(t *T) {
+		c := t.Client(need.Code)
+		uri := t.Pushed(t.Request(c)).URI
+		wantNotPushed(t, t.Push(t.Request(c).Set("request_uri", uri)), "the request contains request_uri")
+	},
+	"RFC9126/2.1/validated": func(t *T) {
+		c := t.Client(need.Code)
+		t.Pushed(t.Request(c))
+		wantNotPushed(t, t.Push(t.Request(c).Set("redirect_uri", "https://attacker.example/"+t.Random())), "the redirect URI is not registered")
+		wantNotPushed(t, t.Push(t.Request(c).Set("response_type", "conformance")), "the response type is unknown")
+		wantNotPushed(t, t.Push(t.Request(c).Del("response_type")), "the request has no response_type")
+	},
+	"RFC9126/2.1/own-request": func(t *T) {
+		c, other := t.Client(need.Code), t.Client(need.Second)
+		t.Pushed(t.Request(c))
+		form := t.Request(c).Params
+		as := func(header http.Header, sent url.Values) {
+			other.Credentials()(header, sent)
+			sent.Set("client_id", c.ID)
+		}
+		wantNotPushed(t, t.PushAs(as, form), "another client authenticated")
+	},
+	"RFC9126/2.2/response": rfc9126Response,
+	"RFC9126/2.2/unguessable": func(t *T) {
+		wantBits(t, 128, func() string { return t.Pushed(t.Request(t.Client(need.Code))).URI })
+	},
+	"RFC9126/2.2/bound": func(t *T) {
+		r := t.Pushed(t.Request(t.Client(need.Code)))
+		stolen := *r
+		stolen.Client = t.Client(need.Second)
+		t.WantNoCode(t.Authorize(&stolen), "another client pushed the request")
+		t.Code(t.Pushed(t.Request(t.Client(need.Code))))
+	},
+	"RFC9126/2.3/method": func(t *T) {
+		r := t.Request(t.Client(need.Code))
+		t.Pushed(r)
+		t.WantStatus(t.Get(wire.WithQuery(t.Endpoint(need.PushedRequests), r.Params), r.Client.Credentials()), http.StatusMethodNotAllowed)
+	},
+	"RFC9126/2.3/error": func(t *T) {
+		a := t.Push(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
+		if a.Status/100 == 2 {
+			t.Blockedf("a pushed request that is wrong on purpose was accepted")
+		}
+		t.WantStatus(a, http.StatusBadRequest)
+		if a.MediaType() != "application/json" || a.Text("error") == "" {
+			t.Errorf("the media type is %q, and error is %s", a.MediaType(), Quoted(a.JSON()["error"]))
+		}
+	},
+	"RFC9126/2.3/invalid-client": func(t *T) {
+		c := t.Client(need.Code)
+		t.Pushed(t.Request(c))
+		for _, s := range strangers(t, c) {
+			a := t.PushAs(s.as, t.Request(c).Params)
+			if a.Status/100 != 2 && a.Text("error") != "invalid_client" {
+				t.Errorf("the error is %q, want invalid_client, when %s", a.Text("error"), s.why)
+			}
+		}
+	},
 }
 
-// rfc9126 returns the rules about pushed authorization requests.
-func rfc9126() []Rule { return slices.Concat(rfc9126Endpoint(), rfc9126Authorization()) }
-
-// rfc9126Endpoint returns the rules about the pushed authorization request endpoint (RFC 9126 §2).
-func rfc9126Endpoint() []Rule {
-	return []Rule{
-		{
-			ID: "RFC9126/2/client-authenticated", Level: Must,
-			Text:  "A client authenticates at the pushed authorization request endpoint as at the token endpoint.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Pushed(t.Request(c))
-				for _, s := range strangers(t, c) {
-					wantNotPushed(t, t.PushAs(s.as, t.Request(c).Params), s.why)
-				}
-			},
-		},
-		{
-			ID: "RFC9126/2.1/no-request-uri", Level: Must,
-			Text:  "A pushed request with the parameter request_uri is refused.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				uri := t.Pushed(t.Request(c)).URI
-				wantNotPushed(t, t.Push(t.Request(c).Set("request_uri", uri)), "the request contains request_uri")
-			},
-		},
-		{
-			ID: "RFC9126/2.1/validated", Level: Must,
-			Text:  "A pushed request is validated as an authorization request.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Pushed(t.Request(c))
-				wantNotPushed(t, t.Push(t.Request(c).Set("redirect_uri", "https://attacker.example/"+t.Random())), "the redirect URI is not registered")
-				wantNotPushed(t, t.Push(t.Request(c).Set("response_type", "conformance")), "the response type is unknown")
-				wantNotPushed(t, t.Push(t.Request(c).Del("response_type")), "the request has no response_type")
-			},
-		},
-		{
-			ID: "RFC9126/2.1/own-request", Level: Must,
-			Text:  "A client cannot push the request of another client.",
-			Needs: pushNeeds(need.Second),
-			Check: func(t *T) {
-				c, other := t.Client(need.Code), t.Client(need.Second)
-				t.Pushed(t.Request(c))
-				form := t.Request(c).Params
-				as := func(header http.Header, sent url.Values) {
-					other.Credentials()(header, sent)
-					sent.Set("client_id", c.ID)
-				}
-				wantNotPushed(t, t.PushAs(as, form), "another client authenticated")
-			},
-		},
-		{
-			ID: "RFC9126/2.2/response", Level: Must,
-			Text:  "The response has status 201 and is a JSON object with request_uri and expires_in.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				a := t.Push(t.Request(t.Client(need.Code)))
-				if a.Status/100 != 2 {
-					t.Blockedf("the server did not accept a pushed request: %s", t.Failure(a))
-				}
-				t.WantStatus(a, http.StatusCreated)
-				if a.MediaType() != "application/json" {
-					t.Errorf("the media type is %q, want application/json", a.MediaType())
-				}
-				if a.Text("request_uri") == "" {
-					t.Errorf("request_uri is %s, want a URI", Quoted(a.JSON()["request_uri"]))
-				}
-				if seconds := lifetime(a); seconds <= 0 || seconds != float64(int(seconds)) {
-					t.Errorf("expires_in is %s, want a positive number of whole seconds", Quoted(a.JSON()["expires_in"]))
-				}
-			},
-		},
-		{
-			ID: "RFC9126/2.2/unguessable", Level: Must,
-			Text:  "The request URI cannot be guessed.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				wantBits(t, 128, func() string { return t.Pushed(t.Request(t.Client(need.Code))).URI })
-			},
-		},
-		{
-			ID: "RFC9126/2.2/bound", Level: Must,
-			Text:  "The request URI works only for the client that pushed the request.",
-			Needs: pushNeeds(need.Second, need.User),
-			Check: func(t *T) {
-				r := t.Pushed(t.Request(t.Client(need.Code)))
-				stolen := *r
-				stolen.Client = t.Client(need.Second)
-				t.WantNoCode(t.Authorize(&stolen), "another client pushed the request")
-				t.Code(t.Pushed(t.Request(t.Client(need.Code))))
-			},
-		},
-		{
-			// The document says this without a keyword.
-			ID: "RFC9126/2.3/method", Level: Should,
-			Text:  "A request with another method than POST gets the status 405.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				r := t.Request(t.Client(need.Code))
-				t.Pushed(r)
-				t.WantStatus(t.Get(wire.WithQuery(t.Endpoint(need.PushedRequests), r.Params), r.Client.Credentials()), http.StatusMethodNotAllowed)
-			},
-		},
-		{
-			ID: "RFC9126/2.3/error", Level: Must,
-			Text:  "An error response has the form of the token endpoint: status 400 and a JSON object with error.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				a := t.Push(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
-				if a.Status/100 == 2 {
-					t.Blockedf("a pushed request that is wrong on purpose was accepted")
-				}
-				t.WantStatus(a, http.StatusBadRequest)
-				if a.MediaType() != "application/json" || a.Text("error") == "" {
-					t.Errorf("the media type is %q, and error is %s", a.MediaType(), Quoted(a.JSON()["error"]))
-				}
-			},
-		},
-		{
-			ID: "RFC9126/2.3/invalid-client", Level: Must,
-			Text:  "A client that cannot authenticate is refused with invalid_client, as at the token endpoint.",
-			Needs: pushNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Pushed(t.Request(c))
-				for _, s := range strangers(t, c) {
-					a := t.PushAs(s.as, t.Request(c).Params)
-					if a.Status/100 != 2 && a.Text("error") != "invalid_client" {
-						t.Errorf("the error is %q, want invalid_client, when %s", a.Text("error"), s.why)
-					}
-				}
-			},
-		},
+func rfc9126Response(t *T) {
+	a := t.Push(t.Request(t.Client(need.Code)))
+	if a.Status/100 != 2 {
+		t.Blockedf("the server did not accept a pushed request: %s", t.Failure(a))
+	}
+	t.WantStatus(a, http.StatusCreated)
+	if a.MediaType() != "application/json" {
+		t.Errorf("the media type is %q, want application/json", a.MediaType())
+	}
+	if a.Text("request_uri") == "" {
+		t.Errorf("request_uri is %s, want a URI", Quoted(a.JSON()["request_uri"]))
+	}
+	if seconds := lifetime(a); seconds <= 0 || seconds != float64(int(seconds)) {
+		t.Errorf("expires_in is %s, want a positive number of whole seconds", Quoted(a.JSON()["expires_in"]))
 	}
 }
 
@@ -167,130 +107,78 @@ func strangers(t *T, c *target.Client) []stranger {
 	return []stranger{{"the client did not authenticate", wire.InBody(c.ID, "")}, {"the credentials were wrong", c.With("wrong-" + t.Random())}}
 }
 
-// rfc9126Authorization returns the rules about what follows the push.
-func rfc9126Authorization() []Rule {
-	return []Rule{
-		{
-			ID: "RFC9126/4/works", Level: Must,
-			Text:  "A browser opens a pushed request with client_id and request_uri alone.",
-			Needs: pushNeeds(need.User, need.Token),
-			Check: func(t *T) {
-				r := t.Pushed(t.Request(t.Client(need.Code)))
-				response := t.Authorize(r)
-				wantCode(t, response, "a pushed request")
-				if got := response.Params.Get("state"); got != r.Params.Get("state") {
-					t.Errorf("state of the response is %s, and another one was pushed", Quoted(got))
-				}
-				t.WantGranted(t.Redeem(t.CodeOf(response)))
-			},
-		},
-		{
-			ID: "RFC9126/3/only-credentials", Level: Must,
-			Text:     "Beside a request object only what authenticates the client is pushed, and the client of the object is the one that pushes it.",
-			TestedBy: objectTest,
-		},
-		{
-			ID: "RFC9126/4/expired", Level: Must,
-			Text:  "An expired request URI is refused.",
-			Needs: pushNeeds(need.User),
-			Check: func(t *T) {
-				t.SignedIn() // it can take longer than the lifetime
-				r := t.Pushed(t.Request(t.Client(need.Code)))
-				seconds := lifetime(t.Last())
-				if seconds <= 0 || seconds > longestWait.Seconds() {
-					t.Skipf("a request URI of this server lives for %s seconds, and a check waits for %.0f at most", Quoted(t.Last().JSON()["expires_in"]), longestWait.Seconds())
-				}
-				t.Code(t.Pushed(t.Request(t.Client(need.Code))))
-				t.Pause(time.Duration(seconds) * time.Second)
-				t.WantNoCode(t.Authorize(r), "the request URI has expired")
-			},
-		},
-		{
-			ID: "RFC9126/4/once", Level: Should,
-			Text:  "A request URI works once.",
-			Needs: pushNeeds(need.User),
-			Check: func(t *T) {
-				r := t.Pushed(t.Request(t.Client(need.Code)))
-				t.Code(r)
-				t.WantWithheld(t.Authorize(r), "the request URI has been used")
-			},
-		},
-		{
-			ID: "RFC9126/4/opened-again", Level: May,
-			Text:  "A request URI can be opened again until it has its answer.",
-			Needs: pushNeeds(need.User),
-			Check: func(t *T) {
-				t.Code(t.Pushed(t.Request(t.Client(need.Code))))
-				r := t.Pushed(t.Request(t.Client(need.Code)))
-				for range 2 {
-					t.OpenAnonymously(r)
-				}
-				wantCode(t, t.Authorize(r), "a pushed request that was opened twice before the login")
-			},
-		},
-		{
-			ID: "RFC9126/4/validated-again", Level: Must,
-			Text:     "A request that was pushed is validated again when the browser opens it.",
-			TestedBy: "conformance/mandate/par_test.go:TestPushedRequests",
-		},
-		{
-			ID: "RFC9126/4/required", Level: Must,
-			Text:  "If the metadata requires pushed requests, a request that was not pushed is refused.",
-			Needs: pushNeeds(need.User),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				t.Code(t.Pushed(t.Request(c)))
-				if t.Metadata()["require_pushed_authorization_requests"] != true {
-					t.Skipf("the rule applies to a server with require_pushed_authorization_requests: true in its metadata")
-				}
-				t.WantNoCode(t.Authorize(t.Request(c)), "the request was not pushed")
-			},
-		},
-		{
-			ID: "RFC9126/5/metadata", Level: May,
-			Text:  "The metadata has pushed_authorization_request_endpoint and require_pushed_authorization_requests.",
-			Needs: []Need{need.PushedRequests},
-			Check: func(t *T) {
-				m := publishedMetadata(t)
-				t.Endpoint(need.PushedRequests)
-				if m.Text(string(need.PushedRequests)) == "" {
-					t.Errorf("the metadata has no pushed_authorization_request_endpoint")
-				}
-				if _, is := m["require_pushed_authorization_requests"].(bool); !is {
-					t.Errorf("require_pushed_authorization_requests is %s, want true or false", Quoted(m["require_pushed_authorization_requests"]))
-				}
-			},
-		},
-		{
-			ID: "RFC9126/6/client-metadata", Level: May,
-			Text:  "With require_pushed_authorization_requests, a client registers that its requests must be pushed.",
-			Needs: []Need{need.PushedRequests, need.Registration},
-			Check: func(t *T) {
-				t.Endpoint(need.PushedRequests)
-				m := mustPush(t)
-				t.WithClient(m, func(made *check.Made) {
-					wantSame(t, made.Answer, m, "require_pushed_authorization_requests")
-				})
-			},
-		},
-		{
-			ID: "RFC9126/6/required-of-client", Level: Must,
-			Text:  "If a client is registered with require_pushed_authorization_requests, its request that was not pushed is refused.",
-			Needs: []Need{need.PushedRequests, need.Registration, need.Authorization, need.User},
-			Check: func(t *T) {
-				t.Endpoint(need.PushedRequests)
-				m := mustPush(t)
-				t.WithClient(m, func(made *check.Made) {
-					if made.JSON()["require_pushed_authorization_requests"] != true {
-						t.Skipf("the server did not register the client with require_pushed_authorization_requests")
-					}
-					c := registered(made)
-					t.Code(t.Pushed(registeredRequest(t, c, made)))
-					t.WantNoCode(t.Authorize(registeredRequest(t, c, made)), "the request was not pushed")
-				})
-			},
-		},
-	}
+// rfc9126Authorization has the checks of the rules about what follows the push.
+var rfc9126Authorization = checks{
+	"RFC9126/4/works": func(t *T) {
+		r := t.Pushed(t.Request(t.Client(need.Code)))
+		response := t.Authorize(r)
+		wantCode(t, response, "a pushed request")
+		if got := response.Params.Get("state"); got != r.Params.Get("state") {
+			t.Errorf("state of the response is %s, and another one was pushed", Quoted(got))
+		}
+		t.WantGranted(t.Redeem(t.CodeOf(response)))
+	},
+	"RFC9126/4/expired": func(t *T) {
+		t.SignedIn() // it can take longer than the lifetime
+		r := t.Pushed(t.Request(t.Client(need.Code)))
+		seconds := lifetime(t.Last())
+		if seconds <= 0 || seconds > longestWait.Seconds() {
+			t.Skipf("a request URI of this server lives for %s seconds, and a check waits for %.0f at most", Quoted(t.Last().JSON()["expires_in"]), longestWait.Seconds())
+		}
+		t.Code(t.Pushed(t.Request(t.Client(need.Code))))
+		t.Pause(time.Duration(seconds) * time.Second)
+		t.WantNoCode(t.Authorize(r), "the request URI has expired")
+	},
+	"RFC9126/4/once": func(t *T) {
+		r := t.Pushed(t.Request(t.Client(need.Code)))
+		t.Code(r)
+		t.WantWithheld(t.Authorize(r), "the request URI has been used")
+	},
+	"RFC9126/4/opened-again": func(t *T) {
+		t.Code(t.Pushed(t.Request(t.Client(need.Code))))
+		r := t.Pushed(t.Request(t.Client(need.Code)))
+		for range 2 {
+			t.OpenAnonymously(r)
+		}
+		wantCode(t, t.Authorize(r), "a pushed request that was opened twice before the login")
+	},
+	"RFC9126/4/required": func(t *T) {
+		c := t.Client(need.Code)
+		t.Code(t.Pushed(t.Request(c)))
+		if t.Metadata()["require_pushed_authorization_requests"] != true {
+			t.Skipf("the rule applies to a server with require_pushed_authorization_requests: true in its metadata")
+		}
+		t.WantNoCode(t.Authorize(t.Request(c)), "the request was not pushed")
+	},
+	"RFC9126/5/metadata": func(t *T) {
+		m := publishedMetadata(t)
+		t.Endpoint(need.PushedRequests)
+		if m.Text(string(need.PushedRequests)) == "" {
+			t.Errorf("the metadata has no pushed_authorization_request_endpoint")
+		}
+		if _, is := m["require_pushed_authorization_requests"].(bool); !is {
+			t.Errorf("require_pushed_authorization_requests is %s, want true or false", Quoted(m["require_pushed_authorization_requests"]))
+		}
+	},
+	"RFC9126/6/client-metadata": func(t *T) {
+		t.Endpoint(need.PushedRequests)
+		m := mustPush(t)
+		t.WithClient(m, func(made *check.Made) {
+			wantSame(t, made.Answer, m, "require_pushed_authorization_requests")
+		})
+	},
+	"RFC9126/6/required-of-client": func(t *T) {
+		t.Endpoint(need.PushedRequests)
+		m := mustPush(t)
+		t.WithClient(m, func(made *check.Made) {
+			if made.JSON()["require_pushed_authorization_requests"] != true {
+				t.Skipf("the server did not register the client with require_pushed_authorization_requests")
+			}
+			c := registered(made)
+			t.Code(t.Pushed(registeredRequest(t, c, made)))
+			t.WantNoCode(t.Authorize(registeredRequest(t, c, made)), "the request was not pushed")
+		})
+	},
 }
 
 // longestWait is how long a check waits until something has expired.

@@ -5,118 +5,61 @@ import (
 	"mandate/conformance/need"
 )
 
-// rfc9207 returns the rules about Authorization Server Issuer Identification. They are skipped for servers that
-// neither announce nor send iss.
-func rfc9207() []Rule {
-	return []Rule{
-		{
-			ID: "RFC9207/2/in-response", Level: Must,
-			Text:  "A response with a code has the parameter iss.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				wantIss(t, codeResponse(t))
-			},
-		},
-		{
-			ID: "RFC9207/2/in-refusal", Level: Must,
-			Text:  "The error response after the person has denied has iss.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				codeResponse(t)
-				r := t.Deny(t.Request(t.Client(need.Code)))
-				if !r.Asked && r.Params.Get("code") != "" {
-					t.Skipf("the rule applies if the server asks the person: register the client code so that it needs consent")
-				}
-				wantIss(t, t.WithError(r))
-			},
-		},
-		{
-			ID: "RFC9207/2/in-error", Level: Must,
-			Text:  "The error response for an invalid request has iss.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				codeResponse(t)
-				wantIss(t, aRefusal(t))
-			},
-		},
-		{
-			ID: "RFC9207/2/in-form-post", Level: Must,
-			Text:  "A response by form_post has iss.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				codeResponse(t)
-				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
-				wantIss(t, r)
-			},
-		},
-		{
-			ID: "RFC9207/2/url", Level: Must,
-			Text:  "iss is an https URL without query and fragment.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) { wantIssuerURL(t, sentIssuer(t)) },
-		},
-		{
-			ID: "RFC9207/2.3/issuer-known", Level: Must,
-			Text:  "If the server publishes metadata, it contains the issuer, so that clients can compare iss with it.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				codeResponse(t)
-				wantNamed(t, publishedMetadata(t), "issuer")
-			},
-		},
-		{
-			ID: "RFC9207/2.3/as-in-metadata", Level: Must,
-			Text:  "If the server publishes metadata, iss equals its issuer, character by character.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				issuer := publishedMetadata(t).Text("issuer")
-				if iss := sentIssuer(t); iss != issuer {
-					t.Failf("iss is %q, but the issuer in the metadata is %q", iss, issuer)
-				}
-			},
-		},
-		{
-			ID: "RFC9207/2.3/advertised", Level: Must,
-			Text:  "If the server publishes metadata, it says that responses have iss.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				m := publishedMetadata(t)
-				codeResponse(t)
-				if !m.Is(issSupported) {
-					t.Failf("responses have iss, but %s of the metadata is %s", issSupported, Quoted(m[issSupported]))
-				}
-			},
-		},
-		{
-			ID: "RFC9207/2.4/as-in-id-token", Level: Must,
-			Text:         "If the response has an ID token, its iss is the same.",
-			Inapplicable: "The authorization endpoint issues no ID tokens.",
-		},
-		{
-			ID: "RFC9207/3/boolean", Level: Must,
-			Text: "authorization_response_iss_parameter_supported, if present, is true or false.",
-			Check: func(t *T) {
-				value := publishedMetadata(t)[issSupported]
-				if value == nil {
-					t.Skipf("the rule applies to a server whose metadata has %s, which is optional", issSupported)
-				}
-				if value != true && value != false {
-					t.Failf("%s is %s, want true or false", issSupported, Quoted(value))
-				}
-			},
-		},
-		{
-			ID: "RFC9207/4/other-countermeasures", Level: May,
-			Text:  "Responses have iss in OpenID Connect too, although the ID token also has it.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				codeResponse(t)
-				r := t.Authorize(t.OpenID(t.Client(need.Code)))
-				t.CodeOf(r)
-				wantIss(t, r)
-			},
-		},
-	}
+// rfc9207 has the checks of the rules about Authorization Server Issuer Identification.
+var rfc9207 = checks{
+	"RFC9207/2/in-response": func(t *T) {
+		wantIss(t, codeResponse(t))
+	},
+	"RFC9207/2/in-refusal": func(t *T) {
+		codeResponse(t)
+		r := t.Deny(t.Request(t.Client(need.Code)))
+		if !r.Asked && r.Params.Get("code") != "" {
+			t.Skipf("the rule applies if the server asks the person: register the client code so that it needs consent")
+		}
+		wantIss(t, t.WithError(r))
+	},
+	"RFC9207/2/in-error": func(t *T) {
+		codeResponse(t)
+		wantIss(t, aRefusal(t))
+	},
+	"RFC9207/2/in-form-post": func(t *T) {
+		codeResponse(t)
+		r, _ := postedBack(t, t.Request(t.Client(need.Code)))
+		wantIss(t, r)
+	},
+	"RFC9207/2/url": func(t *T) { wantIssuerURL(t, sentIssuer(t)) },
+	"RFC9207/2.3/issuer-known": func(t *T) {
+		codeResponse(t)
+		wantNamed(t, publishedMetadata(t), "issuer")
+	},
+	"RFC9207/2.3/as-in-metadata": func(t *T) {
+		issuer := publishedMetadata(t).Text("issuer")
+		if iss := sentIssuer(t); iss != issuer {
+			t.Failf("iss is %q, but the issuer in the metadata is %q", iss, issuer)
+		}
+	},
+	"RFC9207/2.3/advertised": func(t *T) {
+		m := publishedMetadata(t)
+		codeResponse(t)
+		if !m.Is(issSupported) {
+			t.Failf("responses have iss, but %s of the metadata is %s", issSupported, Quoted(m[issSupported]))
+		}
+	},
+	"RFC9207/3/boolean": func(t *T) {
+		value := publishedMetadata(t)[issSupported]
+		if value == nil {
+			t.Skipf("the rule applies to a server whose metadata has %s, which is optional", issSupported)
+		}
+		if value != true && value != false {
+			t.Failf("%s is %s, want true or false", issSupported, Quoted(value))
+		}
+	},
+	"RFC9207/4/other-countermeasures": func(t *T) {
+		codeResponse(t)
+		r := t.Authorize(t.OpenID(t.Client(need.Code)))
+		t.CodeOf(r)
+		wantIss(t, r)
+	},
 }
 
 const issSupported = "authorization_response_iss_parameter_supported"

@@ -138,78 +138,35 @@ func wantBadProofs(t *T, all ...badProof) {
 	}
 }
 
-// rfc9449Proof returns the rules about proofs (RFC 9449 §4, §11), which are checked at the token endpoint.
-func rfc9449Proof() []Rule {
-	return []Rule{
-		{
-			ID: "RFC9449/4.2/claims", Level: Must,
-			Text:  "A proof has typ, alg and jwk in its header, and the claims jti, htm, htu and iat.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantBadProofs(t, missing()...) },
-		},
-		{
-			ID: "RFC9449/4.3/checks", Level: Must,
-			Text:  "A request has one proof: a JWT of the type dpop+jwt, signed with the private key of its jwk, which is public.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantBadProofs(t, wrongProofs()...) },
-		},
-		{
-			ID: "RFC9449/4.3/request", Level: Must,
-			Text:  "The proof is for the method and the URL of the request.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantBadProofs(t, ofAnother(t.Endpoint(need.Token))...) },
-		},
-		{
-			ID: "RFC9449/4.3/normalized", Level: Should,
-			Text:  "URLs are compared after normalization by syntax and by scheme, without query and fragment.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) {
-				r := aProvenRequest(t)
-				t.Granted(r.send())
-				for _, spelt := range spellings(r.address) {
-					if a := r.send(claiming("htu", spelt)); !a.Granted() {
-						t.At(a)
-						t.Errorf("a proof with the htu %s is refused: %s", spelt, a.Failure())
-					}
-				}
-			},
-		},
-		{
-			// RFC 7519 §4 requires this of claims that are not understood.
-			ID: "RFC9449/4.2/other-claims", Level: May,
-			Text:  "A proof can have other members.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) {
-				r := aProvenRequest(t)
-				t.Granted(r.send())
-				t.WantGranted(r.send(claiming("conformance", map[string]any{"a": 1})))
-			},
-		},
-		{
-			ID: "RFC9449/11.1/short-time", Level: Must,
-			Text:  "A proof is accepted for a short time after it was made.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantBadProofs(t, untimely()...) },
-		},
-		{
-			ID: "RFC9449/11.1/once-for-tokens", Level: Should,
-			Text:  "The token endpoint accepts a proof once.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) {
-				r := aProvenRequest(t)
-				t.Granted(r.send()) // a server that demands a nonce has sent it now
-				same := sendingProof(r.prover.Proof("POST", r.address, ""))
-				t.Granted(r.with(same))
-				t.WantRefused(r.with(same), "the proof had been used")
-			},
-		},
-		{
-			ID: "RFC9449/11.6/signature-algorithms", Level: Must,
-			Text:  "A proof has an asymmetric algorithm, and never none.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantBadProofs(t, notAsymmetric()...) },
-		},
-	}
+// rfc9449Proof has the checks of the rules about proofs (RFC 9449 §4, §11), which are checked at the token endpoint.
+var rfc9449Proof = checks{
+	"RFC9449/4.2/claims":  func(t *T) { wantBadProofs(t, missing()...) },
+	"RFC9449/4.3/checks":  func(t *T) { wantBadProofs(t, wrongProofs()...) },
+	"RFC9449/4.3/request": func(t *T) { wantBadProofs(t, ofAnother(t.Endpoint(need.Token))...) },
+	"RFC9449/4.3/normalized": func(t *T) {
+		r := aProvenRequest(t)
+		t.Granted(r.send())
+		for _, spelt := range spellings(r.address) {
+			if a := r.send(claiming("htu", spelt)); !a.Granted() {
+				t.At(a)
+				t.Errorf("a proof with the htu %s is refused: %s", spelt, a.Failure())
+			}
+		}
+	},
+	"RFC9449/4.2/other-claims": func(t *T) {
+		r := aProvenRequest(t)
+		t.Granted(r.send())
+		t.WantGranted(r.send(claiming("conformance", map[string]any{"a": 1})))
+	},
+	"RFC9449/11.1/short-time": func(t *T) { wantBadProofs(t, untimely()...) },
+	"RFC9449/11.1/once-for-tokens": func(t *T) {
+		r := aProvenRequest(t)
+		t.Granted(r.send()) // a server that demands a nonce has sent it now
+		same := sendingProof(r.prover.Proof("POST", r.address, ""))
+		t.Granted(r.with(same))
+		t.WantRefused(r.with(same), "the proof had been used")
+	},
+	"RFC9449/11.6/signature-algorithms": func(t *T) { wantBadProofs(t, notAsymmetric()...) },
 }
 
 // spellings returns further ways to write an address.

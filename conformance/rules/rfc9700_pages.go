@@ -16,100 +16,65 @@ import (
 	"mandate/conformance/wire"
 )
 
-// rfc9700Pages returns the rules about the server's pages: referrers, third parties, clickjacking (RFC 9700 §4.2.4,
-// §4.16, §4.17.2).
-func rfc9700Pages() []Rule {
-	return []Rule{
-		{
-			ID: "RFC9700/4.2.4/a40-no-third-parties", Level: Should,
-			Text:  "The server's pages load nothing from other sites, and have no links to them.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				wantPagesWithout(t, func(a *wire.Answer) []string {
-					var all []string
-					for _, address := range addressesIn(a) {
-						if foreign := address.Scheme == "http" || address.Scheme == "https"; foreign && !t.AtServer(address.String()) {
-							all = append(all, "contains "+wire.Bare(address))
-						}
-					}
-					return all
-				})
-			},
-		},
-		{
-			ID: "RFC9700/4.2.4/a41-referrer-policy", Level: May,
-			Text:  "A referrer policy keeps the address of the server's pages, which contains the request, from other sites.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				wantPagesWithout(t, func(a *wire.Answer) []string {
-					if policy := referrerPolicy(a); !slices.Contains(discreet, policy) {
-						return []string{fmt.Sprintf("has the referrer policy %q", policy)}
-					}
-					return nil
-				})
-			},
-		},
-		{
-			ID: "RFC9700/4.16/a48-no-clickjacking", Level: Must,
-			Text:  "No other site can show the server's pages in a frame.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				// On a page without a form a person can be led to nothing.
-				open := slices.DeleteFunc(visitedPages(t), func(a *wire.Answer) bool {
-					p := browser.Parse(a)
-					return framed(a) == "" || oldFraming(a) || len(p.Forms) == 0 && !p.Scripted
-				})
-				if len(open) == 0 || framesAreHarmless(t) {
-					return
+// rfc9700Pages has the checks of the rules about the server's pages: referrers, third parties, clickjacking (RFC 9700
+// §4.2.4, §4.16, §4.17.2).
+var rfc9700Pages = checks{
+	"RFC9700/4.2.4/a40-no-third-parties": func(t *T) {
+		wantPagesWithout(t, func(a *wire.Answer) []string {
+			var all []string
+			for _, address := range addressesIn(a) {
+				if foreign := address.Scheme == "http" || address.Scheme == "https"; foreign && !t.AtServer(address.String()) {
+					all = append(all, "contains "+wire.Bare(address))
 				}
-				for _, a := range open {
-					t.At(a)
-					if browser.Parse(a).Scripted {
-						t.Skipf("the page at %s has no header against framing, and the checks run no script that could prevent it", wire.Bare(a.URL))
-					}
-					t.Failf("any site can frame the page at %s: %s, and there is no X-Frame-Options", wire.Bare(a.URL), framed(a))
+			}
+			return all
+		})
+	},
+	"RFC9700/4.2.4/a41-referrer-policy": func(t *T) {
+		wantPagesWithout(t, func(a *wire.Answer) []string {
+			if policy := referrerPolicy(a); !slices.Contains(discreet, policy) {
+				return []string{fmt.Sprintf("has the referrer policy %q", policy)}
+			}
+			return nil
+		})
+	},
+	"RFC9700/4.16/a48-no-clickjacking": rfc9700A48NoClickjacking,
+	"RFC9700/4.16/a47-frame-ancestors": func(t *T) {
+		wantPagesWithout(t, func(a *wire.Answer) []string {
+			if why := framed(a); why != "" {
+				return []string{"has no content security policy against framing: " + why}
+			}
+			return nil
+		})
+	},
+	"RFC9700/4.16/a48-older-browsers": func(t *T) {
+		wantPagesWithout(t, func(a *wire.Answer) []string {
+			if !oldFraming(a) {
+				if value := a.Header.Get("X-Frame-Options"); value != "" {
+					return []string{fmt.Sprintf("has the header X-Frame-Options with %q; DENY or SAMEORIGIN is needed", value)}
 				}
-			},
-		},
-		{
-			ID: "RFC9700/4.16/a47-frame-ancestors", Level: Should,
-			Text:  "The server's pages, including error pages, have a content security policy with frame-ancestors.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				wantPagesWithout(t, func(a *wire.Answer) []string {
-					if why := framed(a); why != "" {
-						return []string{"has no content security policy against framing: " + why}
-					}
-					return nil
-				})
-			},
-		},
-		{
-			ID: "RFC9700/4.16/a48-older-browsers", Level: Should,
-			Text:  "The server's pages also have X-Frame-Options, for browsers that do not support the policy.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				wantPagesWithout(t, func(a *wire.Answer) []string {
-					if !oldFraming(a) {
-						if value := a.Header.Get("X-Frame-Options"); value != "" {
-							return []string{fmt.Sprintf("has the header X-Frame-Options with %q; DENY or SAMEORIGIN is needed", value)}
-						}
-						return []string{"has no header X-Frame-Options; DENY or SAMEORIGIN is needed"}
-					}
-					return nil
-				})
-			},
-		},
-		{
-			ID: "RFC9700/4.16/a49-frames-configured", Level: Should,
-			Text:         "An administrator can configure which sites may frame the pages for a certain client.",
-			Inapplicable: "No site may frame a page of Mandate, so there is no exception to configure.",
-		},
-		{
-			ID: "RFC9700/4.17.2/a37-explicit-origin", Level: Must,
-			Text:         "A postMessage is sent to the client's registered origin, compared exactly, and never to any origin.",
-			Inapplicable: "Mandate sends no response by postMessage.",
-		},
+				return []string{"has no header X-Frame-Options; DENY or SAMEORIGIN is needed"}
+			}
+			return nil
+		})
+	},
+}
+
+func rfc9700A48NoClickjacking(t *T) {
+	// On a page without a form a person can be led to nothing.
+	open := slices.DeleteFunc(visitedPages(t), func(a *wire.Answer) bool {
+		p := browser.Parse(a)
+		return framed(a) == "" || oldFraming(a) || len(p.Forms) == 0 && !p.Scripted
+	})
+	if len(open) == 0 || framesAreHarmless(t) {
+		return
+	}
+	for _, a := range open {
+		t.At(a)
+		if browser.Parse(a).Scripted {
+			t.Skipf("the page at %s has no header against framing, and the checks run no script that could prevent it", wire.Bare(a.URL))
+		}
+		t.Failf("any site can frame the page at %s: %s, and there is no X-Frame-Options", wire.Bare(a.URL), framed(a))
 	}
 }
 

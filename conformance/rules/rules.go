@@ -1,5 +1,5 @@
-// Package rules holds the rules of all documents: one file for a document or for a part of one. A new document is a
-// new file and a line in Documents.
+// Package rules has the rules of all documents. The folder tables has them as text, one file for each document; its
+// documents.txt explains them. The Go files have the functions that check the rules, by their IDs.
 package rules
 
 import (
@@ -13,85 +13,41 @@ import (
 	"mandate/conformance/need"
 )
 
+// allChecks are the checks of all rules.
+var allChecks = []checks{
+	cimdDiscovery, cimdDocument, cimdSecurity, fapi2Assertions, fapi2Code, fapi2Cryptography, fapi2Flow,
+	fapi2General, fapi2Identifier, fapi2Network, fapi2Resource, fapi2msClients, fapi2msRequests,
+	fapi2msResponses, jarm, mcp, oauth21, oidcClaimTypes, oidcClaims, oidcClientMetadata, oidcClients,
+	oidcDiscoveryDocument, oidcDiscoveryEndpoints, oidcDiscoveryValues, oidcFormPost, oidcHints, oidcIDToken,
+	whereAnnounced(oidcLogoutNotice), oidcLogoutRedirect, oidcLogoutRequest, whereAnnounced(oidcLogoutToken),
+	oidcMandatory, oidcOffline, oidcOtherFlows, oidcPrivacy, oidcPrompt, oidcRefresh, oidcRegistrationEndpoint,
+	oidcRequest, oidcRequestObjects, oidcResponse, oidcScopes, oidcSecurity, oidcSerialization, oidcSigning,
+	oidcStandardClaims, oidcSubjects, oidcToken, oidcUserInfo, oidcUserInfoSigned, oidcValidation, rfc10017,
+	rfc10070, rfc6749Answers, rfc6749Authorization, rfc6749Clients, rfc6749Code, rfc6749CodeErrors,
+	rfc6749Errors, rfc6749Grants, rfc6749Redemption, rfc6749Refresh, rfc6749Security, rfc6749TokenEndpoint,
+	rfc6750, rfc7009, rfc7521, rfc7523Claims, rfc7523Parameters, rfc7523Signature, rfc7591Endpoint,
+	rfc7591Metadata, rfc7591Security, rfc7592, rfc7636, rfc7662Endpoint, rfc7662Security, rfc8252Redirects,
+	rfc8252Security, rfc8414Document, rfc8414Values, rfc8628, rfc8705Clients, rfc8705Tokens, rfc8707,
+	rfc9068Claims, rfc9068Header, rfc9068Requests, rfc9068Validation, rfc9101Object, rfc9101Request,
+	rfc9126Authorization, rfc9126Endpoint, rfc9207, rfc9449API, rfc9449Code, rfc9449Nonce, rfc9449Proof,
+	rfc9449Token, rfc9470, rfc9700Clients, rfc9700Grants, rfc9700Others, rfc9700Pages, rfc9700Redirects,
+	rfc9700Refresh, rfc9700Tokens, rfc9701, rfc9728,
+}
+
 // Documents returns all documents with their rules.
 func Documents() []check.Document {
-	return []check.Document{
-		{ID: "RFC6749", Cited: "RFC 6749", Title: "The OAuth 2.0 Authorization Framework", Rules: rfc6749()},
-		{ID: "RFC6750", Cited: "RFC 6750", Title: "Bearer Token Usage", Rules: rfc6750()},
-		{ID: "RFC7009", Cited: "RFC 7009", Title: "Token Revocation", Rules: rfc7009()},
-		{ID: "RFC7521", Cited: "RFC 7521", Title: "Assertion Framework for Client Authentication and Authorization Grants: client authentication", Rules: rfc7521()},
-		{ID: "RFC7523", Cited: "RFC 7523", Title: "JWT Profile for Client Authentication and Authorization Grants: client authentication", Rules: rfc7523()},
-		{ID: "RFC7591", Cited: "RFC 7591", Title: "OAuth 2.0 Dynamic Client Registration", Rules: rfc7591()},
-		{ID: "RFC7592", Cited: "RFC 7592", Title: "OAuth 2.0 Dynamic Client Registration Management", Rules: rfc7592()},
-		{ID: "RFC7636", Cited: "RFC 7636", Title: "Proof Key for Code Exchange", Rules: rfc7636()},
-		{ID: "RFC7662", Cited: "RFC 7662", Title: "Token Introspection", Rules: rfc7662()},
-		{ID: "RFC8252", Cited: "RFC 8252", Title: "OAuth 2.0 for Native Apps", Rules: rfc8252()},
-		{ID: "RFC9700", Cited: "RFC 9700", Title: "Best Current Practice for OAuth 2.0 Security", Rules: rfc9700()},
-		{ID: "CIMD", Cited: "CIMD-02", Title: "Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02)", Rules: cimd()},
-		{ID: "MCP", Cited: "MCP", Title: "Model Context Protocol, Authorization (2026-07-28)", Rules: mcp()},
-		{ID: "OAuth21", Cited: "OAuth 2.1", Title: "The OAuth 2.1 Authorization Framework (draft -16): what it adds", Rules: oauth21()},
-		{ID: "OIDCCore", Cited: "OIDC Core", Title: "OpenID Connect Core 1.0", Rules: oidcCore()},
-		{ID: "RFC8414", Cited: "RFC 8414", Title: "Authorization Server Metadata", Rules: rfc8414()},
-		{ID: "RFC8628", Cited: "RFC 8628", Title: "Device Authorization Grant", Rules: rfc8628()},
-		{ID: "RFC8705", Cited: "RFC 8705", Title: "Mutual-TLS Client Authentication and Certificate-Bound Access Tokens", Rules: rfc8705()},
-		{ID: "RFC8707", Cited: "RFC 8707", Title: "Resource Indicators", Rules: rfc8707()},
-		{ID: "RFC9068", Cited: "RFC 9068", Title: "JWT Profile for Access Tokens", Rules: rfc9068()},
-		{ID: "RFC9101", Cited: "RFC 9101", Title: "JWT-Secured Authorization Request", Rules: rfc9101()},
-		{ID: "RFC9126", Cited: "RFC 9126", Title: "Pushed Authorization Requests", Rules: rfc9126()},
-		{ID: "RFC9207", Cited: "RFC 9207", Title: "Authorization Server Issuer Identification", Rules: rfc9207()},
-		{ID: "RFC9449", Cited: "RFC 9449", Title: "Demonstrating Proof of Possession (DPoP)", Rules: rfc9449()},
-		{ID: "RFC9470", Cited: "RFC 9470", Title: "OAuth 2.0 Step Up Authentication Challenge Protocol", Rules: rfc9470()},
-		{ID: "RFC9701", Cited: "RFC 9701", Title: "JWT Response for OAuth Token Introspection", Rules: rfc9701()},
-		{ID: "RFC9728", Cited: "RFC 9728", Title: "Protected Resource Metadata", Rules: rfc9728()},
-		{ID: "RFC10017", Cited: "RFC 10017", Title: "OAuth 2.0 for Browser-Based Applications", Rules: rfc10017()},
-		{ID: "RFC10070", Cited: "RFC 10070", Title: "Updates to JWT Client Authentication", Rules: rfc10070()},
-		{ID: "FAPI2", Cited: "FAPI 2.0 Security Profile", Title: "final", Rules: fapi2()},
-		{ID: "FAPI2MS", Cited: "FAPI 2.0 Message Signing", Title: "final", Rules: fapi2ms()},
-		{ID: "OIDCDiscovery", Cited: "OIDC Discovery", Title: "OpenID Connect Discovery 1.0", Rules: oidcDiscovery()},
-		{ID: "OIDCRegistration", Cited: "OIDC Registration", Title: "OpenID Connect Dynamic Client Registration 1.0", Rules: oidcRegistration()},
-		{ID: "OIDCFormPost", Cited: "OIDC Form Post", Title: "OAuth 2.0 Form Post Response Mode", Rules: oidcFormPost()},
-		{ID: "JARM", Cited: "JARM", Title: "JWT Secured Authorization Response Mode", Rules: jarm()},
-		{ID: "OIDCRPLogout", Cited: "OIDC RP-Logout", Title: "OpenID Connect RP-Initiated Logout 1.0", Rules: oidcRPLogout()},
-		{ID: "OIDCBackChannel", Cited: "OIDC Back-Channel", Title: "OpenID Connect Back-Channel Logout 1.0", Rules: oidcBackChannel()},
+	documents := slices.Clone(loaded())
+	for i, d := range documents {
+		documents[i].Rules = slices.Clone(d.Rules)
 	}
-}
-
-// facts returns what several rules, of one document or of several ones, are decided by, with the IDs of the rules.
-func facts() map[string]string {
-	return map[string]string{
-		"max_age has no effect":                               "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero OIDCCore/3.1.2.1/max-age-silent",
-		"id_token_hint is not verified":                       "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion",
-		"responses with tokens may be stored":                 "RFC6749/5.1/no-store OIDCCore/3.1.3.3/not-stored",
-		"the pages can be framed":                             "RFC9700/4.16/a48-no-clickjacking OIDCCore/3.1.2.3/clickjacking",
-		"a wrong response_type is not answered to the client": "RFC6749/3.1.1/response-type-missing RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2.1/invalid-request OIDCCore/3.1.2.2/error-answered",
-		"the method plain is accepted":                        "RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted",
-		"a resource sends no Bearer challenge":                "RFC6750/3/challenge OIDCCore/5.3.3/no-token",
-	}
-}
-
-// withFact gives a rule the fact by which it and others are decided.
-func withFact(r Rule) Rule {
-	for fact, ids := range facts() {
-		if slices.Contains(strings.Fields(ids), r.ID) {
-			r.Fact = fact
-		}
-	}
-	return r
+	return documents
 }
 
 // All returns the rules of all documents.
 func All() []Rule {
 	var all []Rule
-	for _, d := range Documents() {
-		for _, r := range d.Rules {
-			all = append(all, withFact(r))
-		}
-	}
-	withSentences(all)
-	for i, r := range all { // the rule whose check another one has
-		if r.Fact == "" && slices.ContainsFunc(all, func(other Rule) bool { return other.Fact == r.Text }) {
-			all[i].Fact = r.Text
-		}
+	for _, d := range loaded() {
+		all = append(all, d.Rules...)
 	}
 	return all
 }
