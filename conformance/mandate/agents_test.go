@@ -23,6 +23,7 @@ func (s *server) withTools(t *testing.T) (agent, proxy application) {
 // The agents on one computer share a refresh token, and do not know of each other. With the settings as they are, each of them
 // succeeds, on any node, and all have the same successor.
 func TestAgentsShareARefreshToken(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: append([]string{"SCOPES: {read: Read, tools: Use the tools}"}, openClients...)})
 		agent, proxy := s.withTools(t)

@@ -14,6 +14,7 @@ import (
 // TestAssertionClientsNode uses openid-client of npm, which signs assertions with its own
 // defaults.
 func TestAssertionClientsNode(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := startServer(t, options{})
 	a, asker := s.keyHolder(t, "robot"), s.introspector(t)
@@ -41,6 +42,7 @@ func TestAssertionClientsNode(t *testing.T) {
 // A client changes its keys at its jwks_uri. A signature with an unknown kid makes the server
 // read them again, but not for each such signature.
 func TestAssertionKeysAtAnAddress(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	first, second := newStatementIssuer(t, "first"), newStatementIssuer(t, "second")
 	var served atomic.Value

@@ -222,6 +222,7 @@ func (s *server) twoMethods(t *testing.T, a keyHolder) {
 
 // An assertion is used once, even if two nodes get it at the same moment.
 func TestAttackReplayedAssertion(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "replay", "CVE-2020-15222 (fosite), CVE-2020-5300 (Hydra): an assertion works again")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

@@ -37,6 +37,7 @@ func TestAttackPublicClientIsSilent(t *testing.T) {
 
 // What applications learn after a refresh, or with tokens that they have, is what is true now.
 func TestAttackFormerMemberOfAGroup(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken away")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})

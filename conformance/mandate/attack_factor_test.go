@@ -16,6 +16,7 @@ const mfa = "urn:mandate:acr:mfa"
 // RFC 6238 §5.2: a code is accepted once, and a recovery code works once, also if several nodes get it
 // at the same moment.
 func TestAttackFactorIsUsedTwice(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "one-time code used in parallel", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{ours}})

@@ -55,6 +55,7 @@ func (b *browser) refusedPasskey(t testing.TB, what string, form url.Values) {
 // The response of an authenticator reaches somebody else: another site that relays it, a log, or a
 // browser in which the person did not ask for it.
 func TestAttackPasskeyResponseOfAnotherBrowser(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "replay and relay of authentication (CWE-294), login CSRF (CWE-352)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, host: "localhost"})

@@ -97,6 +97,7 @@ func (s *theft) want(t *testing.T, node *server, survives bool) {
 }
 
 func TestAttackApprovalsSurviveAPasswordChange(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "persistence after account recovery (CWE-613)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})

@@ -249,6 +249,7 @@ func TestAttackKeepRegistrations(t *testing.T) {
 // TestAttackSecondRegistrant: a stranger registers the metadata of a known client again, gets
 // its registration access token, and tries to take the client over.
 func TestAttackSecondRegistrant(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "takeover by an identical registration", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		one := startServer(t, options{database: db, provider: openClients, settings: []string{ours}})

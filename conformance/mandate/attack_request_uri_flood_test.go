@@ -15,6 +15,7 @@ import (
 // that never answer, and lets the server read all of them at once. An application that a person
 // has approved still gets its request objects.
 func TestAttackRequestURIFlood(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	attack(t, "denial of service by slow addresses", "")
 	h := newDocumentHost(t)

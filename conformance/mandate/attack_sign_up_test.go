@@ -22,6 +22,7 @@ func (s *server) knows(t testing.TB, name string) bool {
 // Several parties use one invitation at the same moment, at two nodes, with a password and with a passkey.
 // One account is made.
 func TestAttackInvitationTwiceInParallel(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "one-time link used in parallel (CWE-367)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, host: "localhost", settings: []string{"PASSWORD_HASH_CONCURRENCY: 2"}})

@@ -33,6 +33,7 @@ func (s *server) guesses(t testing.TB, as auth, name string) int {
 // gets. Requests with unregistered client ids, each another one, must not fill the
 // memory that counts failed attempts.
 func TestAttackThrottleIsEmptied(t *testing.T) {
+	ownProcesses(t) // a server with the race detector is too slow for the flood
 	attack(t, "brute force protection exhausted by a flood", "")
 	s := startServer(t, options{settings: []string{ours}})
 	s.person(t, "alice")

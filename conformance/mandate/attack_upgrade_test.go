@@ -20,6 +20,7 @@ import (
 var h2c = []string{"Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA"}
 
 func TestAttackUpgrade(t *testing.T) {
+	ownProcesses(t)
 	s := startServer(t, options{})
 	app := s.whole(t, "service")
 	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read")).AccessToken
@@ -232,6 +233,7 @@ func (s *server) tunnelInWebSocket(t *testing.T, api *switcher, token string) {
 // A WebSocket ends as soon as the proxy begins to stop. It does not wait for running
 // requests.
 func TestAttackWebSocketOutlivesProxy(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "a connection that outlives its credentials", "")
 	api := newSwitcher(t)
 	asked, answer := make(chan bool), make(chan bool)
@@ -266,6 +268,7 @@ func TestAttackWebSocketOutlivesProxy(t *testing.T) {
 
 // A WebSocket ends when its token ends in any way, and when the proxy stops.
 func TestAttackWebSocketOutlivesToken(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "a connection that outlives its credentials", "")
 	api := hypercorn(t)
 	s := startServer(t, options{provider: []string{"JWT_ACCESS_TOKEN_EXPIRE_SECONDS: 4"}})

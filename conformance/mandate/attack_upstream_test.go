@@ -112,6 +112,7 @@ func asksAPI(t *testing.T, base, line, content string, headers ...string) (int, 
 // Real servers behind the proxy read no request in another way than its rules: none for / as one for /admin, and
 // no other query, method or content.
 func TestAttackAPIReadsAnotherRequest(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	attack(t, "the proxy decides by one reading of a request, and the API serves another one", "CVE-2025-64484 (oauth2-proxy, headers with underscores); CVE-2022-2880 (Go, unreadable parameters)")
 	for program, packages := range map[string]string{"php": "php-cli", "node": "nodejs npm", "npm": "nodejs npm"} {

@@ -26,6 +26,7 @@ import (
 // chromium returns the browser of all tests, in which each opens windows of its own.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
+	ownProcesses(t)
 	t.Parallel()
 	return headless.Chromium(t)
 }

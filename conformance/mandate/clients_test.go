@@ -56,6 +56,7 @@ func goRefused(t testing.TB, err error, status int, code string) {
 
 // TestClientsGo uses golang.org/x/oauth2.
 func TestClientsGo(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, web, phone := s.person(t, "alice"), s.whole(t, "web"), s.phone(t)
@@ -171,6 +172,7 @@ func wantError(t testing.TB, got map[string]any, codes ...string) {
 // TestClientsNode uses openid-client of npm. The client reads the server's metadata and
 // checks each answer against it.
 func TestClientsNode(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, web, phone, asker := s.person(t, "alice"), s.whole(t, "web"), s.phone(t), s.introspector(t)
@@ -248,6 +250,7 @@ func (s *server) foreignAnswers(t *testing.T, run foreignClient, b *browser, app
 
 // TestClientsPython uses requests-oauthlib of Debian.
 func TestClientsPython(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, web, phone := s.person(t, "alice"), s.whole(t, "web"), s.phone(t)

@@ -14,6 +14,7 @@ import (
 // A flood of invented URLs, whose host never answers: other requests are answered, approved
 // clients still get their documents, and nothing is stored.
 func TestDocumentFlood(t *testing.T) {
+	ownProcesses(t)
 	h := newDocumentHost(t)
 	v := newFixture(t, h.options(options{}))
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

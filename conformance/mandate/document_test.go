@@ -23,6 +23,7 @@ type documentServer struct {
 
 func newDocumentServer(t *testing.T, o options) *documentServer {
 	t.Helper()
+	ownProcesses(t)
 	h := newDocumentHost(t)
 	v := newFixture(t, h.options(o))
 	return &documentServer{v, h, v.node(t)}

@@ -8,6 +8,7 @@ import (
 
 // RFC 9449 §8: nonces that the server demands. Two nodes accept the same ones.
 func TestDPoPNonce(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		o := options{database: db, provider: []string{"OIDC_ENABLED: true", "DPOP_NONCE_REQUIRED: true"}}
 		v := newFixture(t, o)
@@ -68,6 +69,7 @@ func TestDPoPNonce(t *testing.T) {
 
 // RFC 9449 §11.1: of the same proofs that reach two nodes at once, each is used once.
 func TestAttackDPoPReplay(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "a DPoP proof that is sent to two nodes at the same time", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})

@@ -630,6 +630,7 @@ func (s *server) follows(t *testing.T, admin *browser, before []string) {
 
 // EVENT_LOG is a copy of the log as lines, of each node and of commands. A program rotates the file by renaming it.
 func TestEventsAsLines(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		file := filepath.Join(t.TempDir(), "events.json")
 		s := startServer(t, options{database: db, settings: []string{"EVENT_LOG: " + quote(file)}})

@@ -34,6 +34,7 @@ var (
 // newCompany listens at an address, and answers nothing before start.
 func newCompany(t testing.TB, name string) *company {
 	t.Helper()
+	ownProcesses(t)
 	for _, program := range []string{"node", "npm"} {
 		testkit.Program(t, program, "nodejs npm")
 	}

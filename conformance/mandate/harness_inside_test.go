@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -25,7 +24,8 @@ import (
 )
 
 // ownProcesses says that the servers of a test are processes of their own: the test kills one, or reads what the system
-// says of it.
+// says of it, or has a second node, which must share no memory with the first, or has a browser or programs of others,
+// beside which a server in this process would save nothing.
 func ownProcesses(t testing.TB) { alone.Store(t.Name(), true) }
 
 // alone has the names of the tests that have called ownProcesses.
@@ -41,25 +41,14 @@ func apart(test string) bool {
 	return false
 }
 
-// together matches the tests whose servers are parts of this process. Each of them has passed in both ways.
-var together = regexp.MustCompile(`^TestSpec`)
-
 // separate reports whether a server is a process of its own: because its test says so, because variables of the
-// environment are for the libraries that it uses, or because it is another release. Any other server of a test of
-// together is a part of this process, at an address of its own, and so are its commands: then the race detector watches
-// server and test at once. With MANDATE_TEST_PROCESS=all every server is a process; with none, as few as possible.
+// environment are for the libraries that it uses, or because it is another release. Any other server is a part of this
+// process, at an address of its own, and so are its commands: then the race detector watches server and test at once.
+// With MANDATE_TEST_PROCESS=all every server is a process.
 func (s *server) separate() bool {
 	ofLibraries := func(variable string) bool { return !strings.HasPrefix(variable, "MANDATE_") }
-	if s.apart || s.program != "" || slices.ContainsFunc(s.options.env, ofLibraries) {
-		return true
-	}
-	switch os.Getenv("MANDATE_TEST_PROCESS") {
-	case "all":
-		return true
-	case "none":
-		return false
-	}
-	return !together.MatchString(s.test)
+	return s.apart || s.program != "" || slices.ContainsFunc(s.options.env, ofLibraries) ||
+		os.Getenv("MANDATE_TEST_PROCESS") == "all"
 }
 
 // inside runs app.Process.Serve or app.Process.Protect in this process, as the program does.
@@ -117,22 +106,35 @@ func newKey() string {
 // begun is the file of an SQLite database as a server has it after its first start: with the newest schema and keys that
 // sign. To make an RSA key is a good part of the work of a short test.
 var begun = testkit.Copied{Make: func(path string) error {
-	env := []string{"MANDATE_DATABASE_URL=sqlite:///" + path, "MANDATE_SECRET_KEY=" + installation()}
-	for _, args := range [][]string{{"migrate"}, {"keys", "list"}} {
-		r := commandInside(env, "", args...)
-		if r.code != 0 {
-			return fmt.Errorf("%v: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
-		}
+	address := "sqlite:///" + path
+	err := migrate(address)
+	if err == nil {
+		err = installed(address, "keys", "list")
 	}
-	return nil
+	return err
 }}
 
-// provide makes the database of a server inside this process, unless it exists, or the server has keys of its own.
+// migrate gives a database the newest schema.
+func migrate(address string) error { return installed(address, "migrate") }
+
+// installed runs a command with the key of the servers inside this process.
+func installed(address string, args ...string) error {
+	r := commandInside([]string{"MANDATE_DATABASE_URL=" + address, "MANDATE_SECRET_KEY=" + installation()}, "", args...)
+	if r.code != 0 {
+		return fmt.Errorf("%v: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
+	}
+	return nil
+}
+
+// provide makes the database of a server inside this process, unless it exists, or the server has keys of its own or
+// none.
 func (s *server) provide(t testing.TB) {
 	t.Helper()
 	path := strings.TrimPrefix(s.database.url, "sqlite:///")
 	_, err := os.Stat(path)
-	ownKeys := func(setting string) bool { return strings.HasPrefix(setting, "OIDC_RSA_PRIVATE_KEY") }
+	ownKeys := func(setting string) bool {
+		return setting == openIDOff || strings.HasPrefix(setting, "OIDC_RSA_PRIVATE_KEY")
+	}
 	if s.database.name != "sqlite" || s.key != installation() || !errors.Is(
 		err, fs.ErrNotExist,
 	) || slices.ContainsFunc(s.options.provider, ownKeys) {

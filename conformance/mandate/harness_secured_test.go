@@ -29,6 +29,7 @@ type securedServer struct {
 
 func newSecuredServer(t testing.TB, db database) *securedServer {
 	t.Helper()
+	ownProcesses(t)
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, db, ours, "SAMPLE_API: true",
 		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", DPOP_NONCE_REQUIRED: true, RESOURCE_SERVER_DPOP_NONCE: true, RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0}")

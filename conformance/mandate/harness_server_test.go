@@ -26,8 +26,9 @@ import (
 
 // database is the database of a server. Several servers may share it.
 type database struct {
-	name string // sqlite or postgres
-	url  string // for DATABASE_URL
+	name     string // sqlite or postgres
+	url      string // for DATABASE_URL
+	migrated bool   // it has the newest schema
 }
 
 // newSQLite returns a database that does not exist yet, in a folder that is removed
@@ -37,10 +38,10 @@ func newSQLite(t testing.TB) database {
 	return database{name: "sqlite", url: "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
 }
 
-// newPostgres returns an empty database, or skips the test.
+// newPostgres returns a database with the newest schema and no records, or skips the test.
 func newPostgres(t testing.TB) database {
 	t.Helper()
-	return database{name: "postgres", url: postgrestest.URL(t)}
+	return database{name: "postgres", url: postgrestest.Filled(t, migrate), migrated: true}
 }
 
 // open opens the database directly, without the server, until the end of the test.
@@ -144,7 +145,7 @@ func startServer(t testing.TB, o options) *server {
 		key = installation()
 	}
 	s := newServer(t, o, "", key, &vault{})
-	if o.database.name == "postgres" {
+	if o.database.name == "postgres" && !o.database.migrated {
 		// On SQLite the server migrates the database itself.
 		s.mustCLI(t, "", "migrate")
 	}

@@ -90,6 +90,7 @@ func TestImportedPeopleSignIn(t *testing.T) {
 
 // Several sign-ins with an imported hash at the same moment, on two nodes: each succeeds.
 func TestImportedPersonSignsInTwiceAtOnce(t *testing.T) {
+	ownProcesses(t)
 	const words = "correct horse battery staple"
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

@@ -16,6 +16,7 @@ import (
 // work.
 
 func TestInitialToken(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"SCOPES: {read: Read, write: Write, openid: Sign in, introspection: Introspect}", "OIDC_ENABLED: true",
 			"REGISTRATION_WITH_TOKEN: true"}})

@@ -84,6 +84,7 @@ func (f fate) atClient(code string) fate {
 }
 
 func TestLifecycle(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		other := v.node(t)

@@ -78,6 +78,7 @@ func (b *browser) consentLogo(t testing.TB, app application) string {
 }
 
 func TestLogo(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	h := newDocumentHost(t)
 	v := newFixture(t, h.options(options{}))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/storage/postgrestest"
 	"mandate/testkit"
 	"mandate/testkit/port"
 )
@@ -121,7 +122,7 @@ func TestNodesBehindAPooler(t *testing.T) {
 // Without binary_parameters=yes, the names of prepared statements of two connections meet in the pooler, and the
 // statement of another request runs.
 func TestPoolerThatMixesStatementsIsRefused(t *testing.T) {
-	db := newPostgres(t)
+	db := database{name: "postgres", url: postgrestest.URL(t)}
 	const refusal = "add binary_parameters=yes to DATABASE_URL"
 	for _, c := range []struct {
 		mode, parameter string

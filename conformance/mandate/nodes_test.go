@@ -33,6 +33,7 @@ type cluster struct {
 
 func newCluster(t testing.TB, o options) *cluster {
 	t.Helper()
+	ownProcesses(t)
 	o.settings = append(o.settings, "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2")
 	o.provider = append(o.provider, "OIDC_ENABLED: true", openidScopes)
 	v := &fixture{server: startServer(t, o)}

@@ -165,6 +165,7 @@ func (s *server) falselySigned(t testing.TB, own ownKey, like string) map[string
 // OIDC Core §10.1.1: signatures of a replaced key are still accepted; those of a
 // retired key are not.
 func TestOIDCCore10HintOfAnOldKey(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t, "--algorithm", "ES256")

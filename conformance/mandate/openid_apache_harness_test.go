@@ -59,6 +59,7 @@ func (s *server) apache(t testing.TB, flags []string, directives ...string) *apa
 
 func apacheIsInstalled(t testing.TB) {
 	t.Helper()
+	ownProcesses(t)
 	for _, path := range []string{apacheProgram, filepath.Join(apacheModules, "mod_auth_openidc.so")} {
 		_, err := os.Stat(path)
 		if err != nil {

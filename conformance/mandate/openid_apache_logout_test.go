@@ -13,6 +13,7 @@ var left = []string{"<Location /left>", "Require all granted", "</Location>"}
 // OIDC RP-Logout §2: a person who logs out at Apache is also logged out at the server,
 // and is redirected to the registered page.
 func TestOIDCRPLogout2Apache(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
@@ -50,6 +51,7 @@ func TestOIDCRPLogout2Apache(t *testing.T) {
 // OIDC RP-Logout §3: the browser is not redirected to an unregistered address, and a
 // logout that needs confirmation does not happen before it.
 func TestOIDCRPLogout3Apache(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
@@ -71,6 +73,7 @@ func TestOIDCRPLogout3Apache(t *testing.T) {
 // server notifies Apache without the browser. At an application without notifications
 // the session continues.
 func TestOIDCBackChannel2Apache(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"},
 			provider: []string{"OIDC_ENABLED: true", openidScopes}})

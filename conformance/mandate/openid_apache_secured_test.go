@@ -36,6 +36,7 @@ func apacheKeys(t testing.TB) ([]string, []string) {
 }
 
 func TestSecuredApache(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")

@@ -11,6 +11,7 @@ import (
 // the person that the server names. The tests use each algorithm and each way to send a
 // request.
 func TestOIDCCore3Apache(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice, bob := s.visitor(t, "alice"), s.visitor(t, "bob")
@@ -94,6 +95,7 @@ func (a *apache) checkTold(t *testing.T, b *browser, who visitor) {
 // OIDC Core §3.1.3.7: Apache accepts no ID token with another algorithm than the
 // expected one.
 func TestOIDCCore3ApacheAlgorithm(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.somebody(t, "alice")
@@ -122,6 +124,7 @@ func TestOIDCCore3ApacheAlgorithm(t *testing.T) {
 // OIDC Core §3.1.3.7, RFC 6749 §4.1.3: a code or token of one application is not
 // accepted at another application.
 func TestOIDCCore3ApacheOtherClient(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
@@ -165,6 +168,7 @@ func TestOIDCCore3ApacheOtherClient(t *testing.T) {
 // OIDC Core §12, RFC 7009 §2.1: Apache gets new tokens with the refresh token, and
 // revokes all tokens when the person logs out.
 func TestOIDCCore12Apache(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")

@@ -10,6 +10,7 @@ import (
 // Another third-party relying party: github.com/coreos/go-oidc, with every algorithm
 // that it supports.
 func TestOIDCCore3GoOIDC(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")

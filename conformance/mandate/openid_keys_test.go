@@ -14,6 +14,7 @@ import (
 
 // RFC 7517 §4, RFC 7638 §3: the published keys contain no private part.
 func TestRFC7517Keys(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		kinds := map[string]int{}
@@ -47,6 +48,7 @@ func TestRFC7517Keys(t *testing.T) {
 // OIDC Core §10.1.1: a new key is published before it signs, and an old one as long as
 // its signatures are valid.
 func TestOIDCCore10Rotation(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t, "--algorithm", "ES256")

@@ -31,6 +31,7 @@ import (
 // OIDC Core §10.1.1, RFC 7517 §9.2: a private key that the server got or made can be
 // read nowhere: not as a whole, not as its numbers, and in no encoding.
 func TestRFC7517PrivateKeysAreNowhere(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		given := newGivenKeys(t)
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true", "LOG_LEVEL: debug"},

@@ -24,6 +24,7 @@ import (
 // the server works again.
 
 func TestOutage(t *testing.T) {
+	ownProcesses(t)
 	cluster := postgrestest.New(t)
 	v := newFixture(t, options{database: database{name: "postgres", url: cluster.URL(t)}})
 	guard := v.guardedAPI(t)
@@ -310,6 +311,7 @@ func (p *pipe) close() {
 // TestOutageHang: if the database neither answers nor refuses, no request takes longer
 // than its time limit.
 func TestOutageHang(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	p, through := newPipe(t, newPostgres(t).url)
 	v := newFixture(t, options{database: database{name: "postgres", url: through}})

@@ -55,6 +55,7 @@ func (b *browser) wantPage(t testing.TB, what, code string) {
 }
 
 func TestPushedRequests(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		t.Run("flow", v.pushFlow)

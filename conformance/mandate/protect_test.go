@@ -357,6 +357,7 @@ func (k *keySet) signed(t testing.TB, header, claims member) string {
 // each claim by itself. RFC 9068 §4 lists the checks; RFC 8725 §3 names alg none, the confusion of HS256 with RS256, and
 // the use of one kind of JWT in place of another.
 func TestAttackProtectAnAPI(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	k := newKeySet(t)
 	past, future := time.Now().Add(-time.Hour).Unix(), time.Now().Add(time.Hour).Unix()
@@ -414,6 +415,7 @@ func TestAttackProtectAnAPI(t *testing.T) {
 // TestAttackProtectAnAPIByIntrospection gives each program answers that the server could give, with one member changed. A token
 // that is bound to a key or a certificate is no bearer token (RFC 9449 §7.1, RFC 8705 §3): whoever stole it would be let in.
 func TestAttackProtectAnAPIByIntrospection(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	good := member{"active": true, "token_type": "Bearer", "scope": "read", "sub": "subject", "client_id": "caller"}
 	answers := map[string]struct {

@@ -15,6 +15,7 @@ import (
 const crowd = 64
 
 func TestRace(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		one := newFixture(t, h.options(options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}}))
@@ -35,6 +36,7 @@ func TestRace(t *testing.T) {
 }
 
 func TestRaceGrace(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		one := newFixture(t, options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
 		nodes := []*server{one.server, one.node(t)}
@@ -45,6 +47,7 @@ func TestRaceGrace(t *testing.T) {
 }
 
 func TestRaceFirstAdministrator(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabaseInTurn(t, func(t *testing.T, db database) {
 		one := startServer(t, options{database: db, settings: []string{"PASSWORD_HASH_CONCURRENCY: 64"}})
 		nodes := []*server{one, one.node(t)}

@@ -6,6 +6,7 @@ import (
 
 // TestRegistrationNode registers clients with openid-client of npm, and uses them.
 func TestRegistrationNode(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: append([]string{"SCOPES: {read: Read, write: Write, openid: Sign in, introspection: Introspect}", "DEFAULT_SCOPES: [read, write]",
 			"OIDC_ENABLED: true", "OPEN_ACCESS_TOKEN_EXPIRE_SECONDS: 36000"}, openClients...)})

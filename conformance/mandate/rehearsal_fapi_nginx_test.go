@@ -47,6 +47,7 @@ func TestRehearsalFAPINginx(t *testing.T) {
 // newRehearsalBehindNginx starts a server without TLS, and nginx in front of it at two addresses.
 func newRehearsalBehindNginx(t testing.TB, db database) *rehearsal {
 	t.Helper()
+	ownProcesses(t)
 	_, err := os.Stat(nginxProgram)
 	if err != nil {
 		testkit.Missing(t, "nginx is not installed: apt-get install nginx")

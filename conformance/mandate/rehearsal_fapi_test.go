@@ -53,6 +53,7 @@ const pushLife = 75
 
 func newRehearsal(t testing.TB, db database, settings ...string) *rehearsal {
 	t.Helper()
+	ownProcesses(t)
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, db, ours, append(settings, "SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]",
 		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0, PUSHED_REQUEST_EXPIRE_SECONDS: "+strconv.Itoa(pushLife)+"}")...)

@@ -29,6 +29,7 @@ func startMailing(t *testing.T, db database, host ...string) *mailing {
 // startMailingWith is startMailing with more settings.
 func startMailingWith(t *testing.T, db database, host string, more ...string) *mailing {
 	t.Helper()
+	ownProcesses(t)
 	mail := smtpd.Start(t, smtpd.Options{TLS: true, User: "mandate", Password: "the password of the mail server"})
 	v := newFixture(t, options{database: db, host: host, provider: []string{"OIDC_ENABLED: true"},
 		settings: append(more, "SMTP_URL: smtp://mandate:the%20password%20of%20the%20mail%20server@"+mail.Address, "MAIL_FROM: Example <noreply@example.org>")})

@@ -64,6 +64,7 @@ func (s *server) djangoAPI(t *testing.T, provider map[string]any) *server {
 // TestDjangoResourceServer tries both ways in which such an API authenticates at the introspection
 // endpoint, and its three answers.
 func TestDjangoResourceServer(t *testing.T) {
+	ownProcesses(t)
 	testkit.NotShort(t, "Django")
 	s := startServer(t, options{provider: []string{sampleScopes}})
 	alice, app, asker := s.person(t, "alice"), s.whole(t, "service"), s.introspector(t)
@@ -106,6 +107,7 @@ func TestDjangoResourceServer(t *testing.T) {
 
 // A token for one API has its aud, and the toolkit compares it with the URL of the request.
 func TestDjangoResourceServerIsOneResource(t *testing.T) {
+	ownProcesses(t)
 	testkit.NotShort(t, "Django")
 	s := startServer(t, options{provider: []string{sampleScopes}})
 	alice := s.person(t, "alice")

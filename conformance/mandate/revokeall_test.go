@@ -12,6 +12,7 @@ import (
 // Everything that an application holds is revoked while two nodes refresh its tokens: no
 // token survives, also none of those that a node issues at the same moment.
 func TestRevokeAllAgainstRefreshes(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		nodes := []*server{v.server, v.node(t)}

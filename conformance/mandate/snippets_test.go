@@ -214,6 +214,7 @@ func (v *snippetServer) each(t *testing.T, found map[string]string, ids []string
 }
 
 func TestSnippets(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	v := newSnippetServer(t, "OIDC_ENABLED: false")
 	t.Run("service", v.service)

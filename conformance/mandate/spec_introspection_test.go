@@ -177,6 +177,7 @@ func TestSpecIntrospectionCaller(t *testing.T) {
 // Each way to end a token works at once, and on all other nodes a moment later. The
 // answer for the token is always the same.
 func TestSpecInactiveToken(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		second, asker := s.node(t), s.introspector(t)

@@ -49,6 +49,7 @@ func TestSpecRefresh(t *testing.T) {
 }
 
 func TestSpecRefreshGrace(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.introspector(t)

@@ -131,6 +131,7 @@ func TestStalePageOfAnApplication(t *testing.T) {
 
 // Of those who save at the same moment, one wins. The others see it, and can save again.
 func TestPagesOfAnApplicationAtTheSameMoment(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		nodes := []*server{s, s.node(t)}

@@ -11,6 +11,7 @@ import (
 // A commit whose wait for the standby was ended is visible on the primary, and is lost with it. The client got 503, and
 // sends the request again. It must not hear that all is done because the server finds the change there.
 func TestNoSuccessRestsOnWhatTheStandbyDoesNotHave(t *testing.T) {
+	ownProcesses(t)
 	primary := postgrestest.New(t)
 	v := newFixture(t, options{database: database{name: "postgres", url: primary.URL(t)}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
 	family := func(t testing.TB) tokens { t.Helper(); return v.signedIn(t, v.alice).family(t, v.web, v.alice) }

@@ -15,6 +15,7 @@ import (
 
 // TestWalkFAPI does what docs/fapi.md says, from the key to the API. Only the addresses differ.
 func TestWalkFAPI(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	for _, program := range []string{"node", "openssl"} {
 		testkit.Program(t, program, "nodejs openssl")

@@ -16,6 +16,7 @@ import (
 // TestWalkReadme runs the commands of the README's shortest way to a protected API
 // unchanged, except for the addresses.
 func TestWalkReadme(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	testkit.Program(t, "curl", "curl")
 	commands, files := steps(t, "README.md", "The shortest way to a protected API")

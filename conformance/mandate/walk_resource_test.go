@@ -10,6 +10,7 @@ import (
 
 // Separate resource server.
 func TestWalkResourceServer(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		// Set up the authentication server: the scope introspection is added to SCOPES.
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{

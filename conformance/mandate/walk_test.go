@@ -22,6 +22,7 @@ func uncached(r *http.Request, _ url.Values) { r.Header.Set("Cache-Control", "no
 
 // Getting started.
 func TestWalkGettingStarted(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
 		alice := s.person(t, "alice")
@@ -97,6 +98,7 @@ func TestWalkGettingStarted(t *testing.T) {
 
 // REST framework: getting started.
 func TestWalkRESTFramework(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db,
 			// The walk makes a user with the password "bar".

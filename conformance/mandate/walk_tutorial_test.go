@@ -25,6 +25,7 @@ func checkSame(t testing.TB, a answer, status int, want any) {
 
 // Tutorial 1: make a provider in a minute, and get a token with Postman.
 func TestWalkTutorial1(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice := s.person(t, "alice")
@@ -130,6 +131,7 @@ func (s *server) protects(t *testing.T, api string, rules ...string) *server {
 
 // Tutorial 2: protect your APIs.
 func TestWalkTutorial2(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "web app")
@@ -166,6 +168,7 @@ func TestWalkTutorial2(t *testing.T) {
 
 // Tutorial 3: have the token authenticate the user.
 func TestWalkTutorial3(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "web app")
@@ -191,6 +194,7 @@ func TestWalkTutorial3(t *testing.T) {
 
 // Tutorial 4: revoke a token.
 func TestWalkTutorial4(t *testing.T) {
+	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, asker := s.person(t, "alice"), s.introspector(t)
