@@ -29,38 +29,35 @@ type Registration struct {
 
 	HashClientSecret                          bool
 	MayIntrospect, SkipConsent                bool  // only an administrator can set these
-	PKCEExempt                                bool  // false: digests of registrations have it, see PKCE
 	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
 
-	// RequirePushed refuses authorization requests that it did not push (RFC 9126 §6). A
-	// digest of a registration has it only if it is true.
-	RequirePushed bool `json:",omitempty"`
+	RequirePushed bool // refuse authorization requests that it did not push (RFC 9126 §6)
 	// SenderConstraint is the proof that its access tokens always need: possession.DPoP,
 	// possession.Certificate, or "" for none.
-	SenderConstraint string `json:",omitempty"`
+	SenderConstraint string
 	// Profile is a set of requirements that it switches on together: policy.ProfileFAPI,
 	// policy.ProfileMessages, or "" for none.
-	Profile string `json:",omitempty"`
+	Profile string
 	// Said names the fields whose values somebody has chosen now. A profile sets the others, and
 	// refuses these if they contradict it.
-	Said []string `json:"-"`
+	Said []string
 	// RequiredACR is the weakest login with which a person may approve it, or "" for any.
-	RequiredACR string `json:",omitempty"`
+	RequiredACR string
 	// DefaultACR lists the values of acr for requests that name none, the preferred one first, with
 	// spaces between (OIDC Registration §2: default_acr_values).
-	DefaultACR string `json:",omitempty"`
+	DefaultACR string
 	// PKCE says whether its authorization requests need a code challenge: policy.PKCERequired,
 	// policy.PKCEIfSent, or "" for as the server is set.
-	PKCE string `json:",omitempty"`
+	PKCE string
 	// RefreshRotation says whether its refresh tokens are rotated: policy.RotationOn,
 	// policy.RotationOff, or "" for as the server is set.
-	RefreshRotation string `json:",omitempty"`
+	RefreshRotation string
 
 	// ClaimsInIDToken says whether its ID tokens have the claims of the granted scopes: policy.ClaimsOn,
 	// policy.ClaimsOff, or "" for as its kind says.
-	ClaimsInIDToken string `json:",omitempty"`
+	ClaimsInIDToken string
 	// Program is the program that it is for, of the table of presets, or "". A later change does not change it.
-	Program string `json:",omitempty"`
+	Program string
 
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
@@ -73,13 +70,13 @@ type Registration struct {
 	BackchannelURI               string   // where the server sends logout tokens
 
 	// IntrospectionAlgorithm signs the introspection responses that it asks for in this form (RFC
-	// 9701 §6); "": RS256. A digest of a registration has it only if it is there.
-	IntrospectionAlgorithm string `json:",omitempty"`
+	// 9701 §6); "": RS256.
+	IntrospectionAlgorithm string
 
 	SectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
 
 	Authentication Authentication
-	Messages       Messages `json:",omitzero"`
+	Messages       Messages
 
 	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string

@@ -18,8 +18,6 @@ import (
 	"mandate/provider/mtls"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/provider/redirect"
-	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -417,19 +415,6 @@ func invalidMetadata(found *oauth.Invalid, r clients.Registration) error {
 	return refuseMember(
 		r.MemberOf(first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."),
 	)
-}
-
-// digest identifies what a registration says. A port of a loopback address is no part of
-// it, because the port may vary (RFC 8252 §7.3) and common clients register a random one.
-func (d description) digest(rules redirect.Policy) (string, error) {
-	portless := make([]string, len(d.registration.RedirectURIs))
-	for i, uri := range d.registration.RedirectURIs {
-		portless[i] = rules.WithoutPort(uri)
-	}
-	r := d.registration
-	r.RedirectURIs = portless
-	text, err := json.Marshal(r)
-	return seal.Digest(string(text) + "\n" + d.method + "\n" + d.stored), err
 }
 
 // applyDescription copies a description into the record. It returns the new secret, or "".

@@ -23,7 +23,6 @@ var withoutFlag = map[string]string{
 	"Program":      "it never changes: --for of application add names it",
 	"SectorURI":    "only an application that registers itself has it, from its metadata",
 	"Said":         "it names the flags that are present",
-	"PKCEExempt":   "it is always false: PKCE replaces it",
 }
 
 // A flag for a field that only one of the commands has is forgotten in the other: what somebody has set with one could
