@@ -84,7 +84,7 @@ var layers = map[string][]string{
 		"mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/keys", "mandate/provider/people",
 		"mandate/provider/copies", "mandate/provider/indicator", "mandate/provider/jose"},
 	"provider/oauth":  {"mandate/storage", "mandate/provider/redirect"},
-	"provider/policy": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/redirect"},
+	"provider/policy": {"mandate/storage", "mandate/provider/acr", "mandate/provider/oauth", "mandate/provider/redirect"},
 	"provider/keys": {"mandate/provider/origin", "mandate/provider/events", "mandate/storage",
 		"mandate/provider/oauth", "mandate/provider/jose", "mandate/provider/seal"},
 	"provider/limits": {"mandate/provider/origin", "mandate/provider/oauth", "mandate/provider/password",

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 
 	"mandate/provider/clientauth"
@@ -135,7 +134,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	if err != nil {
 		return nil, err
 	}
-	if r.SkipConsent || actsAlone(a, r.GrantTypes) {
+	if r.SkipConsent || policy.ActsAlone(a, r.GrantTypes) {
 		err = actor.MustConfirm()
 		if err != nil {
 			return nil, err
@@ -184,9 +183,8 @@ func NewApplication(actor policy.Actor) storage.Application {
 	return a
 }
 
-// Apply copies a checked registration into the record. If the record lacks a secret
-// that it needs, Apply generates one and returns it.
-func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
+// describe copies a registration into the record.
+func (p *Clients) describe(a *storage.Application, r Registration) {
 	a.Sector = sectorOf(r, *a) // by what it was before
 	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
@@ -209,6 +207,12 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	r.Authentication.apply(a, vouched)
 	r.Messages.apply(a)
+}
+
+// Apply copies a checked registration into the record. If the record lacks a secret
+// that it needs, Apply generates one and returns it.
+func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
+	p.describe(a, r)
 	a.UpdatedAt = oauth.Now()
 	var err error
 	if a.AccessTokenFormat == policy.FormatJWT || a.IntrospectionAlg != "" || a.ResponseAlgorithm != "" {
@@ -351,7 +355,7 @@ func (p *Clients) update(
 	if err != nil {
 		return nil, err
 	}
-	if secret != "" || givesAway(was, a) {
+	if secret != "" || p.rules.GivesAway(was, a) {
 		err = actor.MustConfirm()
 		if err != nil {
 			return nil, err
@@ -374,27 +378,6 @@ func addChangedMeanwhile(found *oauth.Invalid) {
 	found.Add(
 		"version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.",
 	)
-}
-
-// actsAlone reports whether an application with these grants gets tokens without any person, and with the rights that an
-// administrator gives.
-func actsAlone(a storage.Application, grants []string) bool {
-	return policy.StandingOf(a) == policy.StandingAdministrator && slices.Contains(grants, policy.GrantClient)
-}
-
-// givesAway reports whether a change decides who receives what people have allowed the application, how strong their
-// login must be for that, or what it gets without asking them.
-func givesAway(was, now storage.Application) bool {
-	known := oauth.Lines(was.RedirectURIs)
-	added := slices.ContainsFunc(
-		oauth.Lines(now.RedirectURIs), func(uri string) bool { return !slices.Contains(known, uri) },
-	)
-	same := func(was, now string) bool { return oauth.SameSet(strings.Fields(was), strings.Fields(now)) }
-	unasked := now.SkipConsent && !was.SkipConsent || (now.SkipConsent || actsAlone(now, policy.GrantTypes(now))) &&
-		(!same(was.Scopes, now.Scopes) || !same(was.Resources, now.Resources) || !same(was.GrantTypes, now.GrantTypes))
-	weaker := was.RequiredACR != "" && now.RequiredACR != was.RequiredACR
-	return added || unasked || weaker || now.ClientType != was.ClientType || now.AuthMethod != was.AuthMethod ||
-		now.JWKS != was.JWKS || now.JWKSURI != was.JWKSURI || now.CertificateSubject != was.CertificateSubject
 }
 
 // Delete deletes an application and revokes its tokens.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"mandate/provider/acr"
 	"mandate/provider/clientauth"
@@ -53,7 +52,7 @@ func (p *Clients) Check(
 	checkLifetimes(found, r, may)
 	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
 	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
-		checkVouched(p.rules, found, r, was)
+		p.checkVouched(found, r, was)
 	}
 	checkPrivileges(found, actor, r, was, may)
 	var err error
@@ -204,54 +203,16 @@ func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may
 // checkVouched protects an application that an administrator is responsible for. An
 // owner without administrator rights may not change the settings that matter for
 // security, such as a redirect URI, nor extend the lifetime of its tokens.
-func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was storage.Application) {
-	found.AddEach(map[string]bool{
-		"client_type":   r.ClientType != was.ClientType,
-		"grant_type":    !oauth.SameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
-		"redirect_uris": !oauth.SameSet(r.RedirectURIs, oauth.Lines(was.RedirectURIs)),
-		"resources":     !slices.Equal(r.Resources, oauth.Lines(was.Resources)),
-		"scope":         !oauth.SameSet(r.Scopes, strings.Fields(was.Scopes)),
-
-		"certificate_subject": clientauth.StoredSubject(r.Authentication.CertificateSubject) != was.CertificateSubject,
-
-		"access_token_format":    cmp.Or(r.AccessTokenFormat, policy.FormatOpaque) != was.AccessTokenFormat,
-		"access_token_lifetime":  longer(r.AccessTokenLifetime, was.AccessTokenLifetime, c.OwnLifetime(was)),
-		"refresh_token_lifetime": longer(r.RefreshTokenLifetime, was.RefreshTokenLifetime, c.RefreshTokenLifetime),
-
-		"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)),
-		"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
-
-		"algorithm":          cmp.Or(r.Algorithm, policy.DefaultAlgorithm) != cmp.Or(was.Algorithm, policy.DefaultAlgorithm),
-		"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm,
-
-		"introspection_algorithm": r.IntrospectionAlgorithm != was.IntrospectionAlg,
-
-		"pairwise":           r.Pairwise != (was.Sector != ""),
-		"auth_method":        r.Authentication.Method != was.AuthMethod,
-		"auth_algorithm":     r.Authentication.Algorithm != was.AuthAlgorithm,
-		"jwks":               compact(r.Authentication.JWKS) != was.JWKS,
-		"jwks_uri":           r.Authentication.JWKSURI != was.JWKSURI,
-		"require_pushed":     was.RequirePushed && !r.RequirePushed,
-		"profile":            was.Profile != "" && r.Profile != was.Profile,
-		"required_acr":       acr.Stronger(was.RequiredACR, r.RequiredACR) != r.RequiredACR,
-		"default_acr_values": was.DefaultACR != "" && r.DefaultACR != was.DefaultACR,
-		"refresh_rotation":   was.RefreshRotation == policy.RotationOn && r.RefreshRotation == "",
-		"claims_in_id_token": was.ClaimsInIDToken == policy.ClaimsOff && r.ClaimsInIDToken == "",
-		"pkce":               was.PKCE == policy.PKCERequired && r.PKCE == "",
-		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
-		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,
-		"object_algorithm":   was.ObjectAlgorithm != "" && r.Messages.ObjectAlgorithm != was.ObjectAlgorithm,
-		"request_uris":       !oauth.Covers(oauth.Lines(was.RequestURIs), r.Messages.RequestURIs),
-		"response_algorithm": r.Messages.ResponseAlgorithm != was.ResponseAlgorithm,
-		"response_modes":     !narrower(r.Messages.ResponseModes, strings.Fields(was.ResponseModes)),
-		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
-	}, "An administrator is responsible for this application, so only an administrator may change this.")
-}
-
-// longer reports whether the requested lifetime is longer than the present one. 0 means
-// the server's own lifetime.
-func longer(said, was int64, own time.Duration) bool {
-	return cmp.Or(said, oauth.Seconds(own)) > cmp.Or(was, oauth.Seconds(own))
+func (p *Clients) checkVouched(found *oauth.Invalid, r Registration, was storage.Application) {
+	now := was
+	p.describe(&now, r)
+	if r.Pairwise {
+		now.Sector = cmp.Or(now.Sector, "none yet") // redirect URIs of several hosts give it none
+	}
+	found.AddEach(
+		p.rules.Vouched(was, now),
+		"An administrator is responsible for this application, so only an administrator may change this.",
+	)
 }
 
 // checkPrivileges checks the rights that only an administrator can grant, and only to

@@ -94,9 +94,3 @@ func (said Messages) apply(a *storage.Application) {
 	a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs = said.ObjectAlgorithm, said.RequireSigned, strings.Join(said.RequestURIs, "\n")
 	a.ResponseAlgorithm, a.ResponseModes = said.ResponseAlgorithm, strings.Join(said.ResponseModes, " ")
 }
-
-// narrower reports whether a list of the only allowed values allows nothing that the other one
-// does not allow. An empty list allows everything.
-func narrower(said, was []string) bool {
-	return len(was) == 0 || len(said) > 0 && oauth.Covers(was, said)
-}

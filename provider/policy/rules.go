@@ -5,11 +5,7 @@ package policy
 
 import (
 	"cmp"
-	"strings"
 	"time"
-
-	"mandate/provider/oauth"
-	"mandate/storage"
 )
 
 // Settings is what an operator decides about applications.
@@ -101,16 +97,6 @@ func (c *Rules) Describe(names []string) []Scope {
 		described = append(described, scope)
 	}
 	return described
-}
-
-// EffectiveRights returns an application with the rights that it has now, as Effective does.
-// The second result reports whether rights are registered that it cannot use now.
-func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, bool) {
-	now, may := c.Effective(a), c.AllowanceOf(a)
-	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCE != a.PKCE || now.RefreshRotation != a.RefreshRotation ||
-		now.ClaimsInIDToken != a.ClaimsInIDToken || now.EndpointAudience != a.EndpointAudience || now.RedirectURIs != a.RedirectURIs || now.PostLogoutURIs != a.PostLogoutURIs ||
-		!oauth.Covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > c.AccessLifetime(a) || a.RefreshTokenLifetime > c.RefreshLifetime(a)
-	return now, more
 }
 
 // Scope is a configured scope: its name, and the description that people see.

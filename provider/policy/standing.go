@@ -196,35 +196,6 @@ func (a Allowance) Authenticates(clientType, method string) bool {
 	return !a.PublicOnly || clientType == Public || slices.Contains(a.KeyMethods, method)
 }
 
-// Effective returns an application with the rights that it has now: the registered
-// ones, limited to what its standing allows. The others stay registered. They have
-// effect again when its standing allows them.
-func (c *Rules) Effective(a storage.Application) storage.Application {
-	may := c.AllowanceOf(a)
-	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
-	if !may.Authenticates(a.ClientType, a.AuthMethod) {
-		a.GrantTypes = ""
-	}
-	a.MayIntrospect, a.SkipConsent = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && NeverSkipsConsent(a) == ""
-	a.EndpointAudience = a.EndpointAudience && may.AdministratorRights
-	if a.RefreshRotation == RotationOff && !may.AdministratorRights {
-		a.RefreshRotation = ""
-	}
-	if a.ClaimsInIDToken == ClaimsOn && !may.AdministratorRights {
-		a.ClaimsInIDToken = ""
-	}
-	if a.PKCE == PKCEIfSent && !may.AdministratorRights {
-		a.PKCE = ""
-	}
-	if !may.OwnLifetime {
-		a.AccessTokenLifetime, a.RefreshTokenLifetime = 0, 0
-	}
-	if !may.AdministratorRights {
-		a.RedirectURIs, a.PostLogoutURIs = c.strong(a, a.RedirectURIs), c.strong(a, a.PostLogoutURIs)
-	}
-	return a
-}
-
 // strong leaves out the redirect URIs for which somebody with administrator rights must answer.
 func (c *Rules) strong(a storage.Application, uris string) string {
 	weak := func(uri string) bool {

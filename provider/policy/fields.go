@@ -1,0 +1,295 @@
+package policy
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/provider/acr"
+	"mandate/provider/oauth"
+	"mandate/storage"
+)
+
+// Field is a column of an application, and how it can weaken the application. Each row of the table has all three
+// functions, so a new column makes somebody decide; never and unlimited are answers too.
+type Field struct {
+	Column string
+	Name   string // in forms and in messages; empty: the same
+
+	// Vouched reports whether a change takes away what an administrator answers for. An owner without administrator
+	// rights may not make it.
+	Vouched func(Change) bool
+	// GivesAway reports whether a change decides who receives what people have allowed the application, how strong
+	// their login must be for that, or what it gets without asking them. Whoever makes it signs in again.
+	GivesAway func(Change) bool
+	// Limit takes from an application what its standing does not allow.
+	Limit func(*Rules, Allowance, *storage.Application)
+	// Exceeds reports whether an application has more than it can use now. nil: Limit has changed it.
+	Exceeds func(Change) bool
+
+	Unreported bool // no event names it: a change does not write it, or always writes it
+}
+
+// Change is one application at two times.
+type Change struct {
+	rules    *Rules
+	was, now *storage.Application
+	at       int // the index of the field in the struct
+}
+
+func (c Change) values() (any, any) {
+	value := func(a *storage.Application) any { return reflect.ValueOf(a).Elem().Field(c.at).Interface() }
+	return value(c.was), value(c.now)
+}
+
+func (c Change) texts() (was, now string) {
+	before, after := c.values()
+	return before.(string), after.(string)
+}
+
+// The answers of most fields.
+
+func never(Change) bool { return false }
+
+func unlimited(*Rules, Allowance, *storage.Application) {}
+
+func changed(c Change) bool {
+	was, now := c.values()
+	return !reflect.DeepEqual(was, now)
+}
+
+// taken: a requirement is replaced or left out.
+func taken(c Change) bool {
+	was, _ := c.values()
+	return !reflect.ValueOf(was).IsZero() && changed(c)
+}
+
+// emptied returns whether this value is left to the server, which may be weaker.
+func emptied(value string) func(Change) bool {
+	return func(c Change) bool {
+		was, now := c.texts()
+		return was == value && now == ""
+	}
+}
+
+func otherWords(c Change) bool {
+	was, now := c.texts()
+	return !oauth.SameSet(strings.Fields(was), strings.Fields(now))
+}
+
+func otherLines(c Change) bool {
+	was, now := c.texts()
+	return !oauth.SameSet(oauth.Lines(was), oauth.Lines(now))
+}
+
+func moreLines(c Change) bool {
+	was, now := c.texts()
+	return !oauth.Covers(oauth.Lines(was), oauth.Lines(now))
+}
+
+// unasked reports whether an application gets other tokens without asking people.
+func unasked(c Change) bool {
+	return (c.now.SkipConsent || ActsAlone(*c.now, GrantTypes(*c.now))) && otherWords(c)
+}
+
+// ActsAlone reports whether an application with these grants gets tokens without any person, and with the rights that an
+// administrator gives.
+func ActsAlone(a storage.Application, grants []string) bool {
+	return StandingOf(a) == StandingAdministrator && slices.Contains(grants, GrantClient)
+}
+
+// applicationFields is the table of the columns of an application, in the order of its struct.
+var applicationFields = []Field{
+	fixed("id"),
+	fixed("client_id"),
+	{Column: "name", Vouched: never, GivesAway: never, Limit: unlimited}, // an owner may rename it
+	fixed("owner_id"),
+	silent("owner"),
+	silent("owner_is_admin"),
+	silent("owner_is_active"),
+	fixed("responsible"),
+	{Column: "client_type", Vouched: changed, GivesAway: changed, Limit: unlimited},
+	{Column: "grant_types", Name: "grant_type", Vouched: otherWords, GivesAway: unasked, Limit: limitGrants},
+	{Column: "redirect_uris", Vouched: otherLines, GivesAway: moreLines, Limit: limitRedirects},
+	{Column: "scopes", Name: "scope", Vouched: otherWords, GivesAway: unasked, Limit: unlimited, Exceeds: moreScopes},
+	{Column: "hash_client_secret", Vouched: taken, GivesAway: never, Limit: unlimited},
+	fixed("secret"),
+	fixed("old_secret"),
+	fixed("old_secret_expires_at"),
+	// Only an administrator changes these (checkPrivileges).
+	{Column: "may_introspect", Vouched: never, GivesAway: never, Limit: limitIntrospection},
+	{Column: "skip_consent", Vouched: never, GivesAway: switchedOn, Limit: limitConsent},
+	{Column: "pkce", Vouched: emptied(PKCERequired), GivesAway: never, Limit: limitPKCE},
+	{Column: "require_pushed", Vouched: taken, GivesAway: never, Limit: unlimited},
+	{Column: "sender_constraint", Vouched: taken, GivesAway: never, Limit: unlimited},
+	{Column: "profile", Vouched: taken, GivesAway: never, Limit: unlimited},
+	{Column: "access_token_lifetime", Vouched: longerAccess, GivesAway: never, Limit: limitAccess, Exceeds: accessBeyond},
+	{
+		Column:    "refresh_token_lifetime",
+		Vouched:   longerRefresh,
+		GivesAway: never,
+		Limit:     limitRefresh,
+		Exceeds:   refreshBeyond,
+	},
+	{Column: "algorithm", Vouched: otherAlgorithm, GivesAway: never, Limit: unlimited},
+	{Column: "userinfo_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
+	{Column: "introspection_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
+	{Column: "sector", Name: "pairwise", Vouched: otherSubjects, GivesAway: never, Limit: unlimited},
+	{Column: "post_logout_redirect_uris", Vouched: otherLines, GivesAway: never, Limit: limitPostLogout},
+	{Column: "backchannel_logout_uri", Vouched: changed, GivesAway: never, Limit: unlimited},
+	{Column: "access_token_format", Vouched: changed, GivesAway: never, Limit: unlimited},
+	// The order counts: the first is the default.
+	{Column: "resources", Vouched: changed, GivesAway: unasked, Limit: unlimited},
+	fixed("origin"),
+	fixed("metadata"), // it decides nothing
+	{Column: "auth_method", Vouched: changed, GivesAway: changed, Limit: unlimited},
+	{Column: "auth_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
+	{Column: "jwks", Vouched: changed, GivesAway: changed, Limit: unlimited},
+	{Column: "jwks_uri", Vouched: changed, GivesAway: changed, Limit: unlimited},
+	// Only an administrator changes it (checkPrivileges).
+	{
+		Column:    "endpoint_audience",
+		Name:      "assertion_audience_endpoints",
+		Vouched:   never,
+		GivesAway: never,
+		Limit:     limitAudience,
+	},
+	{Column: "certificate_subject", Vouched: changed, GivesAway: changed, Limit: unlimited},
+	{Column: "object_algorithm", Vouched: taken, GivesAway: never, Limit: unlimited},
+	{Column: "require_signed", Vouched: taken, GivesAway: never, Limit: unlimited},
+	{Column: "request_uris", Vouched: moreLines, GivesAway: never, Limit: unlimited},
+	{Column: "response_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
+	{Column: "response_modes", Vouched: moreModes, GivesAway: never, Limit: unlimited},
+	silent("management"),
+	silent("registration_digest"),
+	fixed("registration_limits"),
+	{Column: "required_acr", Vouched: weakerLogin, GivesAway: taken, Limit: unlimited},
+	{Column: "default_acr", Name: "default_acr_values", Vouched: taken, GivesAway: never, Limit: unlimited},
+	{Column: "refresh_rotation", Vouched: emptied(RotationOn), GivesAway: never, Limit: limitRotation},
+	{Column: "claims_in_id_token", Vouched: emptied(ClaimsOff), GivesAway: never, Limit: limitClaims},
+	fixed("program"),
+	silent("last_used_at"),
+	silent("last_without_pkce_at"),
+	silent("created_at"),
+	silent("renewed_at"),
+	silent("updated_at"),
+	silent("generation"),
+	silent("version"),
+}
+
+// fixed is a column that no registration changes.
+func fixed(column string) Field {
+	return Field{Column: column, Vouched: never, GivesAway: never, Limit: unlimited}
+}
+
+func silent(column string) Field {
+	f := fixed(column)
+	f.Unreported = true
+	return f
+}
+
+func switchedOn(c Change) bool {
+	was, now := c.values()
+	return now.(bool) && !was.(bool)
+}
+
+func otherSubjects(c Change) bool { return (c.was.Sector != "") != (c.now.Sector != "") }
+
+func weakerLogin(c Change) bool {
+	return acr.Stronger(c.was.RequiredACR, c.now.RequiredACR) != c.now.RequiredACR
+}
+
+func otherAlgorithm(c Change) bool {
+	return cmp.Or(c.was.Algorithm, DefaultAlgorithm) != cmp.Or(c.now.Algorithm, DefaultAlgorithm)
+}
+
+// moreModes: an empty list allows everything.
+func moreModes(c Change) bool {
+	was, now := strings.Fields(c.was.ResponseModes), strings.Fields(c.now.ResponseModes)
+	return len(was) > 0 && (len(now) == 0 || !oauth.Covers(was, now))
+}
+
+// longer reports whether a lifetime is longer than it was. 0 means the server's own lifetime.
+func longer(was, now int64, own time.Duration) bool {
+	return cmp.Or(now, oauth.Seconds(own)) > cmp.Or(was, oauth.Seconds(own))
+}
+
+func longerAccess(c Change) bool {
+	return longer(c.was.AccessTokenLifetime, c.now.AccessTokenLifetime, c.rules.OwnLifetime(*c.was))
+}
+
+func longerRefresh(c Change) bool {
+	return longer(c.was.RefreshTokenLifetime, c.now.RefreshTokenLifetime, c.rules.RefreshTokenLifetime)
+}
+
+func accessBeyond(c Change) bool { return c.was.AccessTokenLifetime > c.rules.AccessLifetime(*c.was) }
+
+func refreshBeyond(c Change) bool {
+	return c.was.RefreshTokenLifetime > c.rules.RefreshLifetime(*c.was)
+}
+
+func moreScopes(c Change) bool {
+	return !oauth.Covers(c.rules.AllowanceOf(*c.was).Scopes, strings.Fields(c.was.Scopes))
+}
+
+func limitGrants(_ *Rules, may Allowance, a *storage.Application) {
+	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
+	if !may.Authenticates(a.ClientType, a.AuthMethod) {
+		a.GrantTypes = ""
+	}
+}
+
+func limitRedirects(c *Rules, may Allowance, a *storage.Application) {
+	if !may.AdministratorRights {
+		a.RedirectURIs = c.strong(*a, a.RedirectURIs)
+	}
+}
+
+func limitPostLogout(c *Rules, may Allowance, a *storage.Application) {
+	if !may.AdministratorRights {
+		a.PostLogoutURIs = c.strong(*a, a.PostLogoutURIs)
+	}
+}
+
+func limitIntrospection(_ *Rules, may Allowance, a *storage.Application) {
+	a.MayIntrospect = a.MayIntrospect && may.AdministratorRights
+}
+
+func limitConsent(_ *Rules, may Allowance, a *storage.Application) {
+	a.SkipConsent = a.SkipConsent && may.AdministratorRights && NeverSkipsConsent(*a) == ""
+}
+
+func limitAudience(_ *Rules, may Allowance, a *storage.Application) {
+	a.EndpointAudience = a.EndpointAudience && may.AdministratorRights
+}
+
+func limitPKCE(_ *Rules, may Allowance, a *storage.Application) { may.withRights(&a.PKCE, PKCEIfSent) }
+
+func limitRotation(_ *Rules, may Allowance, a *storage.Application) {
+	may.withRights(&a.RefreshRotation, RotationOff)
+}
+
+func limitClaims(_ *Rules, may Allowance, a *storage.Application) {
+	may.withRights(&a.ClaimsInIDToken, ClaimsOn)
+}
+
+// withRights empties a field with a value that needs the rights of an administrator.
+func (a Allowance) withRights(field *string, value string) {
+	if *field == value && !a.AdministratorRights {
+		*field = ""
+	}
+}
+
+func limitAccess(_ *Rules, may Allowance, a *storage.Application) {
+	if !may.OwnLifetime {
+		a.AccessTokenLifetime = 0
+	}
+}
+
+func limitRefresh(_ *Rules, may Allowance, a *storage.Application) {
+	if !may.OwnLifetime {
+		a.RefreshTokenLifetime = 0
+	}
+}
