@@ -183,32 +183,6 @@ func NewApplication(actor policy.Actor) storage.Application {
 	return a
 }
 
-// describe copies a registration into the record.
-func (p *Clients) describe(a *storage.Application, r Registration) {
-	a.Sector = sectorOf(r, *a) // by what it was before
-	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
-	a.GrantTypes = strings.Join(r.GrantTypes, " ")
-	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
-	a.Scopes, a.Resources = strings.Join(r.Scopes, " "), strings.Join(r.Resources, "\n")
-	// An administrator granted these rights to the application as it was then. A change
-	// by somebody else removes them permanently.
-	vouched := p.rules.AllowanceOf(*a).AdministratorRights
-	if !vouched {
-		dropLenient(&r, *a)
-	}
-	a.MayIntrospect, a.SkipConsent = r.MayIntrospect && vouched, r.SkipConsent && vouched
-	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile
-	a.RequiredACR, a.DefaultACR = r.RequiredACR, strings.Join(strings.Fields(r.DefaultACR), " ")
-	a.RefreshRotation, a.ClaimsInIDToken, a.PKCE = r.RefreshRotation, r.ClaimsInIDToken, r.PKCE
-	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
-	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
-	a.Algorithm, a.UserInfoAlgorithm = r.Algorithm, r.UserInfoAlgorithm
-	a.IntrospectionAlg = r.IntrospectionAlgorithm
-	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
-	r.Authentication.apply(a, vouched)
-	r.Messages.apply(a)
-}
-
 // Apply copies a checked registration into the record. If the record lacks a secret
 // that it needs, Apply generates one and returns it.
 func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
@@ -415,38 +389,4 @@ func (p *Clients) Change(
 		version = storage.AnyVersion // an owner who keeps saving does not hold the operator up
 	}
 	return p.update(ctx, actor, id, version, r)
-}
-
-// registrationOf returns the registration that an application has now.
-func registrationOf(a storage.Application) Registration {
-	return Registration{
-		Name:                   a.Name,
-		ClientType:             a.ClientType,
-		GrantTypes:             strings.Fields(a.GrantTypes),
-		RedirectURIs:           oauth.Lines(a.RedirectURIs),
-		Scopes:                 strings.Fields(a.Scopes),
-		Resources:              oauth.Lines(a.Resources),
-		HashClientSecret:       a.HashClientSecret,
-		MayIntrospect:          a.MayIntrospect,
-		SkipConsent:            a.SkipConsent,
-		PKCE:                   a.PKCE,
-		RequirePushed:          a.RequirePushed,
-		SenderConstraint:       a.SenderConstraint,
-		Profile:                a.Profile,
-		RequiredACR:            a.RequiredACR,
-		DefaultACR:             a.DefaultACR,
-		RefreshRotation:        a.RefreshRotation,
-		ClaimsInIDToken:        a.ClaimsInIDToken,
-		AccessTokenLifetime:    a.AccessTokenLifetime,
-		RefreshTokenLifetime:   a.RefreshTokenLifetime,
-		AccessTokenFormat:      a.AccessTokenFormat,
-		Algorithm:              a.Algorithm,
-		UserInfoAlgorithm:      a.UserInfoAlgorithm,
-		IntrospectionAlgorithm: a.IntrospectionAlg,
-		Pairwise:               a.Sector != "",
-		PostLogoutURIs:         oauth.Lines(a.PostLogoutURIs),
-		BackchannelURI:         a.BackchannelURI,
-		Authentication:         AuthenticationOf(a),
-		Messages:               MessagesOf(a),
-	}
 }

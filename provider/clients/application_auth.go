@@ -29,11 +29,6 @@ type Authentication struct {
 	EndpointAudience bool
 }
 
-// AuthenticationOf returns how an application authenticates.
-func AuthenticationOf(a storage.Application) Authentication {
-	return Authentication{a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.CertificateSubject, a.EndpointAudience}
-}
-
 // described returns the application as it would be with this registration, as far as client
 // authentication needs it.
 func (r Registration) described() storage.Application {
@@ -216,13 +211,6 @@ func KeyIDs(a storage.Application) []string {
 		ids = append(ids, k.ID)
 	}
 	return ids
-}
-
-// apply copies the description into the record.
-func (said Authentication) apply(a *storage.Application, vouched bool) {
-	a.AuthMethod, a.AuthAlgorithm, a.JWKSURI = said.Method, said.Algorithm, said.JWKSURI
-	a.EndpointAudience = said.EndpointAudience && vouched
-	a.JWKS, a.CertificateSubject = compact(said.JWKS), clientauth.StoredSubject(said.CertificateSubject)
 }
 
 // compact returns JSON without spaces.

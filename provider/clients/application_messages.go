@@ -21,11 +21,6 @@ type Messages struct {
 	ResponseModes     []string // the only response modes that it may use; none: each
 }
 
-// MessagesOf returns how the messages of an application are signed.
-func MessagesOf(a storage.Application) Messages {
-	return Messages{a.ObjectAlgorithm, a.RequireSigned, oauth.Lines(a.RequestURIs), a.ResponseAlgorithm, strings.Fields(a.ResponseModes)}
-}
-
 // maxRequestURI is the largest size of a request URI in bytes.
 //
 // RFC 9101 §5.2: it should not be longer, because browsers carry it.
@@ -87,10 +82,4 @@ func (p *Clients) MessagesFrom(c *metadata.Client) Messages {
 		said.ResponseModes = c.ResponseModes // refused: an empty list would be every mode
 	}
 	return said
-}
-
-// apply copies the description into the record.
-func (said Messages) apply(a *storage.Application) {
-	a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs = said.ObjectAlgorithm, said.RequireSigned, strings.Join(said.RequestURIs, "\n")
-	a.ResponseAlgorithm, a.ResponseModes = said.ResponseAlgorithm, strings.Join(said.ResponseModes, " ")
 }

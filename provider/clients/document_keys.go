@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"mandate/provider/clientauth"
 	"mandate/provider/documents"
@@ -101,9 +102,9 @@ func (p *Clients) describeMessages(c *metadata.Client, clientID string, told *de
 	for i, mode := range said.ResponseModes {
 		said.ResponseModes[i] = storable(mode)
 	}
-	var a storage.Application
-	said.apply(&a)
-	told.objectAlgorithm, told.requestURIs, told.requireSigned, told.responseAlgorithm, told.responseModes = a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes
+	told.objectAlgorithm, told.requestURIs = said.ObjectAlgorithm, strings.Join(said.RequestURIs, "\n")
+	told.requireSigned, told.responseAlgorithm = said.RequireSigned, said.ResponseAlgorithm
+	told.responseModes = strings.Join(said.ResponseModes, " ")
 }
 
 // storable returns a name that the database can store. It replaces any other by one that nothing
