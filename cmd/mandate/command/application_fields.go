@@ -6,9 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/provider/acr"
 	"mandate/provider/clientauth"
 	"mandate/provider/clients"
+	"mandate/provider/jose"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/storage"
 )
 
@@ -73,6 +76,95 @@ func fieldFlags() []fieldFlag[clients.Registration] {
 			func(r *r) any { return &r.PostLogoutURIs },
 		},
 		{"backchannel-logout-uri", "`URI` that is called when a session ends", func(r *r) any { return &r.BackchannelURI }},
+		{
+			"profile",
+			"`PROFILE` that it switches on: " + strings.Join(policy.Profiles(), ", ") +
+				" (FAPI 2.0); the empty text switches it off (default: none)",
+			func(r *r) any { return &r.Profile },
+		},
+		{
+			"required-acr",
+			"the weakest login (`ACR`) with which a person may approve it: " + strings.Join(acr.Values(), ", ") +
+				"; the empty text allows any (default: any)",
+			func(r *r) any { return &r.RequiredACR },
+		},
+		{
+			"default-acr-values",
+			"the logins (`ACR`, the preferred one first, with spaces between) for its requests that name none (OIDC Registration, default_acr_values); the empty text: any (default: any)",
+			func(r *r) any { return &r.DefaultACR },
+		},
+		{
+			"sender-constraint",
+			"the `PROOF` that its tokens always need: " + possession.DPoP + " (RFC 9449), or " + possession.Certificate +
+				" (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens",
+			func(r *r) any { return &r.SenderConstraint },
+		},
+		{
+			"refresh-rotation",
+			"whether a refresh token is replaced when it is used: `on or off`; the empty text: as ROTATE_REFRESH_TOKEN says (default: the same)",
+			func(r *r) any { return &r.RefreshRotation },
+		},
+		{
+			"claims-in-id-token",
+			"whether its ID tokens have the claims of the granted scopes: `on or off`; the empty text: on for a confidential application for which an administrator or the operator is responsible, without a profile, and off for others (default: the same)",
+			func(r *r) any { return &r.ClaimsInIDToken },
+		},
+		{
+			"pkce",
+			"whether each authorization request needs a code challenge: `" + strings.Join(policy.PKCEValues(), " or ") +
+				"`; the empty text: as PKCE_REQUIRED says (default: the same)",
+			func(r *r) any { return &r.PKCE },
+		},
+		{
+			"require-pushed-requests",
+			"refuse its authorization requests that it did not push (RFC 9126)",
+			func(r *r) any { return &r.RequirePushed },
+		},
+		{
+			"algorithm",
+			"`ALGORITHM` that signs its ID tokens and its JWT access tokens: " + strings.Join(jose.Algorithms(), ", ") +
+				", or HS256 (ID tokens only) (default: " + policy.DefaultAlgorithm + ")",
+			func(r *r) any { return &r.Algorithm },
+		},
+		{
+			"introspection-algorithm",
+			"`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): " +
+				strings.Join(jose.Algorithms(), ", ") + " (default: " + policy.DefaultAlgorithm + ")",
+			func(r *r) any { return &r.IntrospectionAlgorithm },
+		},
+		{
+			"assertion-audience-endpoints",
+			"accept client assertions whose aud is the address of an endpoint; for older client libraries",
+			func(r *r) any { return &r.Authentication.EndpointAudience },
+		},
+		{
+			"request-object-algorithm",
+			"the only `ALGORITHM` of its request objects: " + strings.Join(clients.ObjectAlgorithms(), ", ") +
+				" (default: any of them)",
+			func(r *r) any { return &r.Messages.ObjectAlgorithm },
+		},
+		{
+			"require-signed-request-object",
+			"refuse its authorization requests that it did not sign (RFC 9101)",
+			func(r *r) any { return &r.Messages.RequireSigned },
+		},
+		{
+			"request-uri",
+			"`URI` of its request objects; may be repeated",
+			func(r *r) any { return &r.Messages.RequestURIs },
+		},
+		{
+			"response-algorithm",
+			"`ALGORITHM` that signs its authorization responses (JARM): " + strings.Join(jose.Algorithms(), ", ") +
+				" (default: " + policy.DefaultAlgorithm + ")",
+			func(r *r) any { return &r.Messages.ResponseAlgorithm },
+		},
+		{
+			"response-mode",
+			"response `MODE` that it may use: " + strings.Join(clients.ResponseModes(), ", ") +
+				"; may be repeated (default: any; " + everything + " stands for that)",
+			func(r *r) any { return (*narrowing)(&r.Messages.ResponseModes) },
+		},
 	}
 }
 
@@ -81,7 +173,6 @@ type registrationFlags struct {
 	said   clients.Registration
 	noHash bool
 	auth   authFlags
-	signed messageFlags
 }
 
 func (f *registrationFlags) add(c *cobra.Command) {
@@ -90,7 +181,6 @@ func (f *registrationFlags) add(c *cobra.Command) {
 		&f.noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed",
 	)
 	f.auth.add(c)
-	f.signed.add(c)
 }
 
 // read sets the fields whose flags are present.
@@ -99,7 +189,6 @@ func (f *registrationFlags) read(c *cobra.Command, into *clients.Registration) e
 	if c.Flags().Changed("no-hash-client-secret") {
 		into.HashClientSecret = !f.noHash
 	}
-	f.signed.read(c, &into.Messages)
 	return f.auth.read(c, into)
 }
 

@@ -79,7 +79,11 @@ func addFlags[T any](c *cobra.Command, list []fieldFlag[T], said *T) {
 		case *words:
 			flags.Var(field, one.name, one.usage)
 		case *narrowing:
-			flags.Var(field, one.name, one.usage+"; "+everything+" stands for that")
+			usage := one.usage
+			if !strings.Contains(usage, everything) {
+				usage += "; " + everything + " stands for that"
+			}
+			flags.Var(field, one.name, usage)
 		case *int64:
 			flags.Int64Var(field, one.name, 0, one.usage)
 		case *bool:
@@ -109,4 +113,15 @@ func readFlags[T any](c *cobra.Command, list []fieldFlag[T], said, into *T) {
 			*field = *one.field(said).(*bool)
 		}
 	}
+}
+
+// withoutEmpty returns a list without empty texts: a flag with an empty text empties the list.
+func withoutEmpty(list []string) []string {
+	var kept []string
+	for _, one := range list {
+		if one != "" {
+			kept = append(kept, one)
+		}
+	}
+	return kept
 }
