@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"mandate/handlers"
+	"mandate/handlers/web"
 	"mandate/provider/mail"
 	"mandate/provider/notices"
 	"mandate/templates"
@@ -41,7 +41,7 @@ func mailPage(l *languages.Language, message any) (any, error) {
 		return templates.SignInMail{
 			Username: m.Username,
 			At:       m.At,
-			Browser:  handlers.BrowserName(l, m.UserAgent),
+			Browser:  web.BrowserName(l, m.UserAgent),
 			Address:  m.Address,
 			Link:     m.Link,
 		}, nil

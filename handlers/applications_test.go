@@ -8,11 +8,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"mandate/handlers/web"
 	"mandate/provider/clients"
 	"mandate/provider/policy"
-	"mandate/templates/languages"
 )
 
 var secretShown = regexp.MustCompile(`id="client_secret" type="text" readonly value="([A-Za-z0-9_-]{43})"`)
@@ -266,7 +265,7 @@ func TestPager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range pageSize + 1 {
+	for range web.PageSize + 1 {
 		_, err := s.provider.Clients.Register(t.Context(), policy.By(u), clients.Registration{Name: "Ledger & co", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 		if err != nil {
 			t.Fatal(err)
@@ -276,56 +275,6 @@ func TestPager(t *testing.T) {
 	v.get(t, "/o/applications/?page=2").wants(t, 200, `href="?page=1"`)
 	v.get(t, "/o/applications/?page=3").wants(t, 404)
 	v.get(t, "/").wants(t, 200, "26")
-}
-
-func TestSpan(t *testing.T) {
-	for d, expect := range map[time.Duration]string{
-		36000 * time.Second: "36000 seconds (10 hours)", time.Minute: "60 seconds (1 minute)", 24 * time.Hour: "86400 seconds (1 day)",
-		90 * time.Second: "90 seconds", 30 * 24 * time.Hour: "2592000 seconds (30 days)", time.Second: "1 seconds", 0: "0 seconds", 36 * time.Hour: "129600 seconds (36 hours)",
-	} {
-		if got := span(d); got != expect {
-			t.Errorf("%v is %q", d, got)
-		}
-	}
-}
-
-func TestDevice(t *testing.T) {
-	known, err := languages.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for agent, expect := range map[string]string{
-		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                              "Firefox on Linux",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140":             "Edge on Windows",
-		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":                     "Chrome on Android",
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18 Mobile/15E1 Safari/604.1": "Safari on iPhone",
-		"curl/8.5.0": "curl", "robot": "Unknown browser", "": "Unknown browser", "Mozilla/5.0": "Unknown browser",
-		"Your account was stolen: call +1 555 0100": "Unknown browser", "Call +1 555 0100, we use Linux": "Browser on Linux",
-	} {
-		if got := deviceName(known.English(), agent); got != expect {
-			t.Errorf("%q is %q, expected %q", agent, got, expect)
-		}
-	}
-}
-
-// A device names itself by one product at most (RFC 9110 §10.1.5): neither a sentence nor an address.
-func TestProgramOfADeviceIsOneProduct(t *testing.T) {
-	known, err := languages.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for agent, expect := range map[string]string{
-		"PlannerTV/3.1 (webOS)": "PlannerTV/3.1", "Go-http-client/1.1": "Go-http-client/1.1", "python-requests/2.31.0": "python-requests/2.31.0",
-		"Roku/DVP-9.10 (519.10E04111A)": "Roku", "okhttp/4.12.0-beta": "okhttp", "robot": "robot", "Your account was stolen": "Your",
-		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux", "Mozilla/5.0 (see evil.example)": "",
-		"evil.example": "", "evil.example/1.0": "", "https://evil.example/": "", "login/1.evil.example": "login", "+15550100": "", "x/1/../2": "x/1",
-		"": "", " x": "", "(comment)": "", "a\tb": "", "a\u202eb": "", "approve!": "", strings.Repeat("a", 32): "", strings.Repeat("a", 31): strings.Repeat("a", 31),
-		"a/" + strings.Repeat("1", 16): "a",
-	} {
-		if got := program(known.English(), agent); got != expect {
-			t.Errorf("%q is %q, expected %q", agent, got, expect)
-		}
-	}
 }
 
 // The class is text of a stranger in a page that its reader trusts (CWE-451, misrepresentation of critical

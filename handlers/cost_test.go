@@ -20,6 +20,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"mandate/handlers/web"
 	"mandate/provider"
 	"mandate/provider/passkey/passkeytest"
 	"mandate/provider/people"
@@ -78,7 +79,7 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(Config{
+	s, err := web.New(Config{
 		BaseURL:      &url.URL{Scheme: "http", Host: "localhost:8000"},
 		OpenID:       true,
 		RPLogout:     true,
@@ -87,7 +88,7 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := s.routes().(*router)
+	routes := routes(s).(*router)
 	paths = slices.Collect(maps.Keys(routes.fixed))
 	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
@@ -99,7 +100,7 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return path != "/" && strings.HasSuffix(path, "/") })
 	slices.Sort(paths)
-	return s.requests.Observe(routes), slices.Compact(paths), p, store
+	return s.Requests.Observe(routes), slices.Compact(paths), p, store
 }
 
 // fill repeats a part of a body until the body is as large as it may be.

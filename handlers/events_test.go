@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/handlers/resource"
+	"mandate/handlers/web"
 	"mandate/provider/events"
 	"mandate/templates"
 )
@@ -27,22 +28,22 @@ var eventsOf = map[string]string{
 	"/login/factor/":                              "sign-in session.strengthened recovery-code.used factor.added",
 	"/login/passkey/":                             "sign-in",
 	"/logout/":                                    "sign-out",
-	forgotPath:                                    "password.link", // once a node has answered
+	"/password/forgot/":                           "password.link", // once a node has answered
 	"/password/reset/{link}/":                     "password.reset",
 	"/setup/{link}/":                              "person.added person.promoted",
-	signUpPath + "{link}/":                        "person.added sign-in",
-	signUpPath + "{link}/passkey/":                "person.added factor.added sign-in",
-	invitationsPath + "new/":                      "invitation.added",
-	invitationsPath + "list/":                     "invitation.added",
-	invitationsPath + "{id}/renew/":               "invitation.renewed",
-	invitationsPath + "{id}/withdraw/":            "invitation.withdrawn",
+	"/sign-up/{link}/":                            "person.added sign-in",
+	"/sign-up/{link}/passkey/":                    "person.added factor.added sign-in",
+	"/admin/invitations/new/":                     "invitation.added",
+	"/admin/invitations/list/":                    "invitation.added",
+	"/admin/invitations/{id}/renew/":              "invitation.renewed",
+	"/admin/invitations/{id}/withdraw/":           "invitation.withdrawn",
 	"/o/consent/":                                 "consent.given consent.denied",
 	"/device/answer/":                             "device.approved device.denied",
 	"/account/password/":                          "password.changed",
-	totpPath:                                      "factor.added",
-	totpPath + "remove/":                          "factor.removed",
-	codesPath:                                     "recovery-codes.made",
-	newPasskeyPath:                                "factor.added",
+	"/account/factors/totp/":                      "factor.added",
+	"/account/factors/totp/remove/":               "factor.removed",
+	"/account/factors/codes/":                     "recovery-codes.made",
+	"/account/passkeys/new/":                      "factor.added",
 	"/account/passkeys/{id}/":                     "factor.renamed",
 	"/account/passkeys/{id}/remove/":              "factor.removed",
 	"/account/address/":                           "address.link",
@@ -52,7 +53,7 @@ var eventsOf = map[string]string{
 	"/account/sessions/{id}/end/":                 "session.ended",
 	"/account/applications/{id}/revoke/":          "consent.revoked",
 	"/o/applications/register/":                   "application.added",
-	programsPath:                                  "application.added",
+	"/o/applications/programs/":                   "application.added",
 	"/o/applications/{id}/update/":                "application.changed",
 	"/o/applications/{id}/owner/":                 "application.assigned",
 	"/o/applications/{id}/rotate/":                "secret.rotated",
@@ -74,9 +75,9 @@ var eventsOf = map[string]string{
 	"/admin/resources/new/":                       "resource.added",
 	"/admin/resources/change/":                    "resource.changed",
 	"/admin/resources/delete/":                    "resource.deleted",
-	initialTokensPath:                             "registration-token.added",
-	initialTokensPath + "{id}/delete/":            "registration-token.deleted",
-	eventsPath + "export/":                        "events.exported",
+	"/admin/registration-tokens/":                 "registration-token.added",
+	"/admin/registration-tokens/{id}/delete/":     "registration-token.deleted",
+	"/admin/events/export/":                       "events.exported",
 	"/users/":                                     "person.added",
 }
 
@@ -93,7 +94,7 @@ var storesNone = map[string]string{
 	"/o/authorize/":                   "the decision of the person is the event",
 	"/login/with/{name}/":             "it leads to the other server; the sign-in is the event",
 	"/device/":                        "it finds a request",
-	signUpPath:                        "a stranger asks for a link; the account is the event",
+	"/sign-up/":                       "a stranger asks for a link; the account is the event",
 	"/account/identities/new/{name}/": "it leads to the other server; the way back is the event",
 }
 
@@ -107,11 +108,17 @@ func TestEveryFormHasItsEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, SampleAPI: guard, Registration: true, OpenID: true, RPLogout: true}, nil, pages)
+	s, err := web.New(Config{
+		BaseURL:      &url.URL{Scheme: "https", Host: "id.example.com"},
+		SampleAPI:    guard,
+		Registration: true,
+		OpenID:       true,
+		RPLogout:     true,
+	}, nil, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := s.routes().(*router)
+	routes := routes(s).(*router)
 	paths := slices.Collect(maps.Keys(routes.fixed))
 	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"mandate/handlers/web"
 	"mandate/provider/limits"
 	"mandate/provider/policy"
 	"mandate/provider/resources"
@@ -111,7 +112,7 @@ func TestEveryLastingChangeNeedsAFreshSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := newServer(Config{
+	table, err := web.New(Config{
 		BaseURL:      &url.URL{Scheme: "https", Host: "id.example.com"},
 		Registration: true,
 		OpenID:       true,
@@ -120,7 +121,7 @@ func TestEveryLastingChangeNeedsAFreshSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := table.routes().(*router)
+	routes := routes(table).(*router)
 	paths := slices.Collect(maps.Keys(routes.fixed))
 	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
@@ -251,9 +252,9 @@ func TestAttackFormsThatAreNotObeyedUseUpTheLimit(t *testing.T) {
 	s := newSite(t, "")
 	thief := s.aged(t, "alice", 301)
 	for range limits.Of(limits.OfOwnChange).Tries {
-		thief.post(t, codesPath).wants(t, http.StatusSeeOther)
+		thief.post(t, "/account/factors/codes/").wants(t, http.StatusSeeOther)
 	}
-	s.as(t, "alice").post(t, totpPath, "code", "123456").wants(t, http.StatusUnprocessableEntity)
+	s.as(t, "alice").post(t, "/account/factors/totp/", "code", "123456").wants(t, http.StatusUnprocessableEntity)
 }
 
 // The clock was a day ahead when the session began, and was set right: nobody knows how old the session is.
@@ -317,12 +318,12 @@ func TestAttackCopiedSessionUsesUpTheForms(t *testing.T) {
 		"/login/",
 		"/login/factor/",
 		"/login/passkey/",
-		forgotPath,
+		"/password/forgot/",
 		"/password/reset/link/",
 		"/setup/link/",
-		signUpPath,
-		signUpPath + "link/",
-		signUpPath + "link/passkey/",
+		"/sign-up/",
+		"/sign-up/link/",
+		"/sign-up/link/passkey/",
 		"/account/address/link/",
 		"/account/password/",
 		"/account/applications/id/revoke/",
@@ -332,7 +333,7 @@ func TestAttackCopiedSessionUsesUpTheForms(t *testing.T) {
 			t.Errorf("POST %s: 429", path)
 		}
 	}
-	for _, path := range []string{"/o/consent/", "/device/", "/device/answer/", newPasskeyPath, "/account/address/"} {
+	for _, path := range []string{"/o/consent/", "/device/", "/device/answer/", "/account/passkeys/new/", "/account/address/"} {
 		v.post(t, path, "field", "value").wants(t, http.StatusTooManyRequests, "Sign out and sign in again")
 	}
 	v.post(t, "/login/", "username", "alice", "password", goodPassword).wants(t, http.StatusSeeOther)

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider/acr"
 	"mandate/provider/policy"
-	"mandate/provider/possession"
 	"mandate/storage"
 )
 
@@ -131,50 +129,15 @@ func TestKinds(t *testing.T) {
 	v.get(t, "/o/applications/register/?kind=api").wants(t, 200, "Ask one for these: a resource for your API")
 	// The first page has the choice, and the form with all fields.
 	first := v.get(t, "/o/applications/register/")
-	for _, k := range kinds() {
-		first.wants(t, 200, "/o/applications/register/?kind="+k.id, html.EscapeString(k.title))
+	for kind, title := range map[string]string{
+		"website": "Website with a server", "browser": "Browser application", "native": "Mobile or desktop application",
+		"device": "Command line or device", "service": "Service", "api": "API",
+	} {
+		first.wants(t, 200, "/o/applications/register/?kind="+kind, title)
 	}
 	if main, _ := first.controls(); len(main) < 9 {
 		t.Errorf("the form with all fields has %v", main)
 	}
 	// A kind that does not exist does not matter in a form: it has all fields.
 	v.post(t, "/o/applications/register/", "kind", "toaster", "name", "").wants(t, 422, `href="#name"`)
-}
-
-// A kind whose grant only administrators can register says so, and has no form.
-func TestKindOfAdministrators(t *testing.T) {
-	k := kindOf("service")
-	who := &storage.SignedIn{}
-	if text := k.refusal(
-		who, policy.Allowance{Grants: []string{policy.GrantCode}},
-	); !strings.Contains(text, "Client credentials") {
-		t.Errorf("it says %q", text)
-	}
-	if text := k.refusal(who, policy.Allowance{Grants: []string{policy.GrantClient}}); text != "" {
-		t.Errorf("it says %q", text)
-	}
-}
-
-// Each choice of a form has words for people.
-func TestChoicesHaveWords(t *testing.T) {
-	for of, names := range map[string][]string{
-		"login":      acr.Values(),
-		"profile":    policy.Profiles(),
-		"rotation":   {policy.RotationOn, policy.RotationOff},
-		"PKCE":       policy.PKCEValues(),
-		"constraint": {possession.DPoP, possession.Certificate},
-	} {
-		words := map[string]map[string]string{
-			"login":      requiredLogins,
-			"profile":    profileNames,
-			"rotation":   rotationNames,
-			"PKCE":       pkceNames,
-			"constraint": boundTo,
-		}[of]
-		for _, name := range names {
-			if words[name] == "" && name != acr.Password {
-				t.Errorf("the %s %s has no words", of, name)
-			}
-		}
-	}
 }

@@ -40,24 +40,24 @@ func TestProgramIsRegisteredFromTheList(t *testing.T) {
 	s := newSite(t, "/auth", withOpenID)
 	root := s.as(t, "root")
 	root.get(t, "/o/applications/register/").wants(t, 200, `href="/auth/o/applications/programs/"`)
-	root.get(t, programsPath).wants(t, 200, "Grafana", "Quarkus", "?program=grafana", "?program=website")
-	list := root.get(t, programsPath).body
+	root.get(t, "/o/applications/programs/").wants(t, 200, "Grafana", "Quarkus", "?program=grafana", "?program=website")
+	list := root.get(t, "/o/applications/programs/").body
 	if strings.Index(list, "Apache Superset") > strings.Index(list, "Argo CD") {
 		t.Error("the list is not in the order of what it shows")
 	}
-	found := root.get(t, programsPath+"?q=GRAFA")
+	found := root.get(t, "/o/applications/programs/?q=GRAFA")
 	found.wants(t, 200, "Grafana")
 	if strings.Contains(found.body, "Nextcloud") || strings.Contains(found.body, "Quarkus") {
 		t.Error("the search finds others too")
 	}
-	root.get(t, programsPath+"?q=zzzzzzz<b>").wants(t, 200, "No program matches", "zzzzzzz&lt;b&gt;", "?program=website")
-	form := root.get(t, programsPath+"?program=grafana&name=Bank&url=https://evil.example")
+	root.get(t, "/o/applications/programs/?q=zzzzzzz<b>").wants(t, 200, "No program matches", "zzzzzzz&lt;b&gt;", "?program=website")
+	form := root.get(t, "/o/applications/programs/?program=grafana&name=Bank&url=https://evil.example")
 	form.wants(t, 200, `value="Grafana"`, `name="url"`)
 	if strings.Contains(form.body, "Bank") || strings.Contains(form.body, "evil") {
 		t.Error("a link fills in the form")
 	}
 	a, path := s.registeredProgram(t, root.post(
-		t, programsPath, "program", "grafana", "name", "Dashboards", "url", "https://Grafana.example.org/",
+		t, "/o/applications/programs/", "program", "grafana", "name", "Dashboards", "url", "https://Grafana.example.org/",
 	))
 	if a.Name != "Dashboards" || a.RedirectURIs != "https://grafana.example.org/login/generic_oauth" || a.PKCE != policy.PKCERequired ||
 		a.ClaimsInIDToken != policy.ClaimsOn || a.Program != "grafana" || a.ClientType != policy.Confidential || a.SkipConsent || a.Origin != "page" {
@@ -98,7 +98,7 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 	// Gitea sends no PKCE in all versions, and its row reads the ID token where an administrator registers it.
 	for _, program := range []string{"gitea", "forgejo"} {
 		a, path := s.registeredProgram(t, alice.post(
-			t, programsPath, "program", program, "name", "Git", "url", "https://git.example.org", "pkce", "if-sent",
+			t, "/o/applications/programs/", "program", program, "name", "Git", "url", "https://git.example.org", "pkce", "if-sent",
 			"claims_in_id_token", "on", "skip_consent", "on", "may_introspect", "on", "redirect_uris",
 			"https://evil.example/cb", "owner", "root", "client_id", "chosen",
 		))
@@ -110,7 +110,7 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 		}
 		alice.get(t, path).wants(t, 200, "An administrator can let this application come without.")
 	}
-	form := alice.get(t, programsPath+"?program=website")
+	form := alice.get(t, "/o/applications/programs/?program=website")
 	form.wants(t, 200, `name="redirect_uris"`, `name="groups"`)
 	for _, field := range []string{`name="pkce"`, `name="claims_in_id_token"`, "skip_consent"} {
 		if strings.Contains(form.body, field) {
@@ -118,12 +118,12 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 		}
 	}
 	refused := alice.post(
-		t, programsPath, "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
+		t, "/o/applications/programs/", "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
 		"if-sent", "claims_in_id_token", "on",
 	)
 	refused.wants(t, 422, "Only an administrator may let an application come without PKCE.")
-	s.visitor(t).post(t, programsPath, "program", "gitea", "url", "https://git.example.org").wants(t, 303) // to the login
-	if s.visitor(t).get(t, programsPath).StatusCode != http.StatusSeeOther {
+	s.visitor(t).post(t, "/o/applications/programs/", "program", "gitea", "url", "https://git.example.org").wants(t, 303) // to the login
+	if s.visitor(t).get(t, "/o/applications/programs/").StatusCode != http.StatusSeeOther {
 		t.Error("a stranger sees the list")
 	}
 }
@@ -132,7 +132,7 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 func TestAnotherWebsiteIsAskedWhatMatters(t *testing.T) {
 	s := newSite(t, "", withOpenID)
 	root := s.as(t, "root")
-	root.get(t, programsPath+"?program=website").wants(
+	root.get(t, "/o/applications/programs/?program=website").wants(
 		t, 200, `name="redirect_uris"`, `name="pkce"`, `name="claims_in_id_token"`, `name="groups"`,
 	)
 	for _, test := range []struct{ pkce, claims, groups string }{
@@ -141,7 +141,7 @@ func TestAnotherWebsiteIsAskedWhatMatters(t *testing.T) {
 		{"if-sent", "on", "no"},
 	} {
 		a, path := s.registeredProgram(t, root.post(
-			t, programsPath, "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
+			t, "/o/applications/programs/", "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
 			test.pkce, "claims_in_id_token", test.claims, "groups", test.groups,
 		))
 		if a.PKCE != test.pkce || a.ClaimsInIDToken != test.claims || strings.Contains(
@@ -158,7 +158,7 @@ func TestAnotherWebsiteIsAskedWhatMatters(t *testing.T) {
 			t.Errorf("%+v: %s", test, text)
 		}
 	}
-	root.post(t, programsPath, "program", "website", "name", "", "redirect_uris", "").wants(
+	root.post(t, "/o/applications/programs/", "program", "website", "name", "", "redirect_uris", "").wants(
 		t, 422, `href="#name"`, `href="#redirect_uris"`,
 	)
 }
@@ -174,19 +174,19 @@ func TestProgramFormSaysWhatIsWrong(t *testing.T) {
 		{"http://grafana.example.com", "must use https"},
 		{"https://me:x@grafana.example.org", "name or a password"},
 	} {
-		got := root.post(t, programsPath, "program", "grafana", "name", "Dashboards", "url", test.url)
+		got := root.post(t, "/o/applications/programs/", "program", "grafana", "name", "Dashboards", "url", test.url)
 		got.wants(
 			t, 422, html.EscapeString(test.says), `href="#url"`, `value="Dashboards"`,
 			`value="`+html.EscapeString(test.url)+`"`,
 		)
 	}
 	for _, bad := range []string{"", "none", "spa", "../x"} {
-		root.post(t, programsPath, "program", bad, "url", "https://a.example").wants(t, 400)
-		root.get(t, programsPath+"?program="+bad).wants(t, 400)
+		root.post(t, "/o/applications/programs/", "program", bad, "url", "https://a.example").wants(t, 400)
+		root.get(t, "/o/applications/programs/?program="+bad).wants(t, 400)
 	}
 	list := root.get(t, "/o/applications/")
 	list.wants(t, 200, "No application is registered yet.")
-	german := root.get(t, programsPath+"?program=grafana&ui_locales=de")
+	german := root.get(t, "/o/applications/programs/?program=grafana&ui_locales=de")
 	german.wants(t, 200)
 }
 
@@ -194,11 +194,11 @@ func TestProgramFormSaysWhatIsWrong(t *testing.T) {
 func TestProgramsNeedOpenIDConnect(t *testing.T) {
 	s := newSite(t, "")
 	root := s.as(t, "root")
-	if strings.Contains(root.get(t, "/o/applications/register/").body, programsPath) {
+	if strings.Contains(root.get(t, "/o/applications/register/").body, "/o/applications/programs/") {
 		t.Error("the page leads to programs that cannot work")
 	}
 	root.post(
-		t, programsPath, "program", "grafana", "name", "G", "url", "https://grafana.example.org",
+		t, "/o/applications/programs/", "program", "grafana", "name", "G", "url", "https://grafana.example.org",
 	).wants(t, 422, "OIDC_ENABLED")
 }
 
@@ -207,7 +207,7 @@ func TestSettingsFollowTheApplication(t *testing.T) {
 	s := newSite(t, "", withOpenID)
 	root := s.as(t, "root")
 	_, path := s.registeredProgram(t, root.post(
-		t, programsPath, "program", "miniflux", "name", "News", "url", "https://news.example.org",
+		t, "/o/applications/programs/", "program", "miniflux", "name", "News", "url", "https://news.example.org",
 	))
 	change := func(redirect string) string {
 		t.Helper()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mandate/handlers/resource"
+	"mandate/handlers/web"
 	"mandate/provider/oauth"
 	"mandate/templates"
 )
@@ -27,14 +28,14 @@ func (verifier) Verify(_ context.Context, token string) (*resource.Token, error)
 }
 
 // bare is a server around handlers of a test.
-func bare(t *testing.T) (*server, *logged) {
+func bare(t *testing.T) (*web.Site, *logged) {
 	t.Helper()
 	pages, err := templates.New("", templates.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := &logged{}
-	s, err := newServer(Config{
+	s, err := web.New(Config{
 		BaseURL:      &url.URL{Scheme: "http", Host: "localhost"},
 		MaxBodyBytes: 100,
 		Log:          slog.New(slog.NewTextHandler(log, nil)),
@@ -49,11 +50,11 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	s, log := bare(t)
 	broken := func(http.ResponseWriter, *http.Request) error { panic("the lamp fell") }
 	for kind, h := range map[string]http.Handler{
-		"application/json":         s.protocol(broken),
-		"text/html; charset=utf-8": s.page(broken),
+		"application/json":         s.Protocol(broken),
+		"text/html; charset=utf-8": s.Page(web.On{get: broken}),
 	} {
 		w := httptest.NewRecorder()
-		s.requests.Observe(h).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		s.Requests.Observe(h).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		if w.Code != 500 || w.Header().Get("Content-Type") != kind || strings.Contains(w.Body.String(), "lamp") ||
 			!strings.Contains(w.Body.String(), w.Header().Get("X-Request-Id")) {
 			t.Errorf("%d %v\n%s", w.Code, w.Header(), w.Body)
@@ -68,7 +69,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 
 func TestPanicBehindHalfAnAnswerCutsIt(t *testing.T) {
 	s, log := bare(t)
-	server := httptest.NewServer(s.requests.Observe(s.protocol(func(w http.ResponseWriter, _ *http.Request) error {
+	server := httptest.NewServer(s.Requests.Observe(s.Protocol(func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"a":`)
 		panic("the lamp fell")
@@ -108,7 +109,7 @@ func TestErrors(t *testing.T) {
 		{errors.New("disk on fire"), 500, "Internal error"},
 	} {
 		w := httptest.NewRecorder()
-		s.requests.Observe(s.protocol(func(http.ResponseWriter, *http.Request) error { return test.err })).ServeHTTP(
+		s.Requests.Observe(s.Protocol(func(http.ResponseWriter, *http.Request) error { return test.err })).ServeHTTP(
 			w, httptest.NewRequest("POST", "/", nil),
 		)
 		if w.Code != test.status || !strings.Contains(
@@ -347,12 +348,12 @@ func TestSessionIsLookedUpOncePerRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := newServer(Config{BaseURL: base}, s.provider, nil)
+	in, err := web.New(Config{BaseURL: base}, s.provider, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := in.requests.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		before, err := in.person(r)
+	h := in.Requests.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		before, err := in.Person(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +361,7 @@ func TestSessionIsLookedUpOncePerRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := in.person(r)
+		after, err := in.Person(r)
 		if err != nil || after != before {
 			t.Errorf("a second look finds %v, %v", after, err)
 		}
@@ -370,8 +371,8 @@ func TestSessionIsLookedUpOncePerRequest(t *testing.T) {
 		r.AddCookie(c)
 	}
 	h.ServeHTTP(httptest.NewRecorder(), r)
-	_, err = in.person(r)
-	if !errors.Is(err, errSignIn) {
+	_, err = in.Person(r)
+	if !errors.Is(err, web.ErrSignIn) {
 		t.Errorf("the next request finds %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/handlers/resource"
+	"mandate/handlers/web"
 	"mandate/templates"
 )
 
@@ -23,15 +24,23 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: verifier{}, Audience: "https://id.example.com", AuthorizationServers: []string{"https://id.example.com/o"}})
+	guard, err := resource.NewGuard(resource.GuardConfig{
+		Verifier:             verifier{},
+		Audience:             "https://id.example.com",
+		AuthorizationServers: []string{"https://id.example.com/o"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, SampleAPI: guard, Registration: true}, nil, pages)
+	s, err := web.New(Config{
+		BaseURL:      &url.URL{Scheme: "https", Host: "id.example.com"},
+		SampleAPI:    guard,
+		Registration: true,
+	}, nil, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := s.routes().(*router)
+	routes := routes(s).(*router)
 	paths := slices.Collect(maps.Keys(routes.fixed))
 	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()

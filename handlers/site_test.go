@@ -50,6 +50,11 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
+const (
+	get  = http.MethodGet
+	post = http.MethodPost
+)
+
 const goodPassword = "correct horse battery"
 
 // emptySite starts a server below a path, "" or "/auth", where nobody is yet.

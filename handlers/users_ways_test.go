@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"mandate/handlers/web"
 	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -275,7 +276,7 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := newServer(Config{
+	table, err := web.New(Config{
 		BaseURL:      &url.URL{Scheme: "https", Host: "id.example.com"},
 		Registration: true,
 		OpenID:       true,
@@ -284,7 +285,7 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := table.routes().(*router)
+	routes := routes(table).(*router)
 	paths := slices.Collect(maps.Keys(routes.fixed))
 	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()

@@ -149,15 +149,54 @@ var layers = map[string][]string{
 		"mandate/provider/logo", "mandate/provider/mtls", "mandate/provider/outbound", "mandate/provider/redirect",
 		"mandate/provider/requestobject", "mandate/provider/seal", "mandate/provider/loopback"},
 	"handlers": {
+		"mandate/handlers/account", "mandate/handlers/admin", "mandate/handlers/clients",
+		"mandate/handlers/protocol", "mandate/handlers/signin", "mandate/handlers/web", "mandate/provider",
+		"mandate/templates", "github.com/gorilla/mux",
+	},
+	// No area of the site imports another one: what two of them need is in handlers/web or handlers/person.
+	"handlers/web": {
 		"mandate/handlers/request", "mandate/handlers/resource", "mandate/provider", "mandate/provider/acr",
-		"mandate/provider/authority", "mandate/provider/authorize", "mandate/provider/checkup",
-		"mandate/provider/clientauth", "mandate/provider/clients", "mandate/provider/device", "mandate/provider/errorcode",
-		"mandate/provider/events", "mandate/provider/jose", "mandate/provider/logout", "mandate/provider/loopback",
-		"mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/people", "mandate/provider/policy",
-		"mandate/provider/possession", "mandate/provider/presets", "mandate/provider/redirect",
-		"mandate/provider/registration", "mandate/provider/resources", "mandate/provider/tokens",
-		"mandate/provider/totp", "mandate/storage", "mandate/templates", "mandate/templates/languages",
-		"github.com/gorilla/mux",
+		"mandate/provider/authorize", "mandate/provider/checkup", "mandate/provider/jose",
+		"mandate/provider/loopback", "mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/people",
+		"mandate/provider/policy", "mandate/provider/totp", "mandate/storage", "mandate/templates",
+		"mandate/templates/languages", "github.com/gorilla/mux",
+	},
+	"handlers/person": {
+		"mandate/handlers/web", "mandate/provider/origin", "mandate/provider/people", "mandate/storage",
+		"mandate/templates", "mandate/templates/languages",
+	},
+	"handlers/protocol": {
+		"mandate/handlers/request", "mandate/handlers/resource", "mandate/handlers/web", "mandate/provider/checkup",
+		"mandate/provider/device", "mandate/provider/errorcode", "mandate/provider/oauth", "mandate/provider/origin",
+		"mandate/provider/people", "mandate/provider/policy", "mandate/provider/tokens", "mandate/storage",
+		"mandate/templates", "mandate/templates/languages", "github.com/gorilla/mux",
+	},
+	"handlers/signin": {
+		"mandate/handlers/request", "mandate/handlers/web", "mandate/provider/acr", "mandate/provider/authority",
+		"mandate/provider/authorize", "mandate/provider/clientauth", "mandate/provider/clients",
+		"mandate/provider/errorcode", "mandate/provider/events", "mandate/provider/logout",
+		"mandate/provider/loopback", "mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/people",
+		"mandate/provider/policy", "mandate/provider/redirect", "mandate/provider/resources", "mandate/storage",
+		"mandate/templates", "mandate/templates/languages",
+	},
+	"handlers/account": {
+		"mandate/handlers/person", "mandate/handlers/request", "mandate/handlers/web", "mandate/provider/clients",
+		"mandate/provider/oauth", "mandate/provider/people", "mandate/provider/policy", "mandate/storage",
+		"mandate/templates", "mandate/templates/languages",
+	},
+	"handlers/admin": {
+		"mandate/handlers/person", "mandate/handlers/request", "mandate/handlers/web", "mandate/provider/checkup",
+		"mandate/provider/clients", "mandate/provider/events", "mandate/provider/oauth", "mandate/provider/people",
+		"mandate/provider/policy", "mandate/provider/registration", "mandate/provider/resources", "mandate/storage",
+		"mandate/templates",
+	},
+	"handlers/clients": {
+		"mandate/handlers/request", "mandate/handlers/web", "mandate/provider", "mandate/provider/acr",
+		"mandate/provider/clientauth", "mandate/provider/clients", "mandate/provider/errorcode",
+		"mandate/provider/events", "mandate/provider/jose", "mandate/provider/loopback", "mandate/provider/oauth",
+		"mandate/provider/policy", "mandate/provider/possession", "mandate/provider/presets",
+		"mandate/provider/registration", "mandate/provider/tokens", "mandate/storage", "mandate/templates",
+		"mandate/templates/languages",
 	},
 	"handlers/request": {"mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/mtls",
 		"mandate/provider/throttle"},
@@ -167,7 +206,7 @@ var layers = map[string][]string{
 	"app": {
 		"mandate/app/config", "mandate/app/eventlog", "mandate/app/httpserve", "mandate/app/telemetry",
 		"mandate/conformance/wire", "mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource",
-		"mandate/provider", "mandate/provider/checkup", "mandate/provider/clients", "mandate/provider/events",
+		"mandate/handlers/web", "mandate/provider", "mandate/provider/checkup", "mandate/provider/clients", "mandate/provider/events",
 		"mandate/provider/mail", "mandate/provider/notices", "mandate/provider/origin", "mandate/provider/outbound",
 		"mandate/provider/people", "mandate/provider/policy", "mandate/provider/registration",
 		"mandate/provider/resources", "mandate/storage", "mandate/templates", "mandate/templates/languages",
@@ -250,9 +289,16 @@ var layers = map[string][]string{
 // records lists what a layer may use of storage: the records that pages and messages show, and the values in them. It
 // reads and changes them through the components of provider, and has no Store.
 var records = map[string][]string{
-	"handlers": {
-		"Application", "Event", "Group", "Invitation", "Passkey", "Selection", "SignedIn", "User",
-		"FromCommand", "FromDocument", "FromPage", "FromRegistration", "Suspended", "UnknownOrigin",
+	"handlers":          {},
+	"handlers/web":      {"SignedIn"},
+	"handlers/person":   {"Event", "Passkey", "SignedIn", "User"},
+	"handlers/protocol": {"Application", "User"},
+	"handlers/signin":   {"Application", "SignedIn"},
+	"handlers/account":  {"FromDocument", "Passkey", "SignedIn", "User"},
+	"handlers/admin":    {"Event", "Group", "Invitation", "SignedIn", "User"},
+	"handlers/clients": {
+		"Application", "FromCommand", "FromDocument", "FromPage", "FromRegistration", "Selection",
+		"SignedIn", "Suspended", "UnknownOrigin", "User",
 	},
 }
 

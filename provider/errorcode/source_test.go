@@ -218,8 +218,8 @@ func called(pkg string, call *ast.CallExpr) string {
 	case *ast.Ident:
 		return pkg + "." + f.Name
 	case *ast.SelectorExpr:
-		if of, ok := f.X.(*ast.Ident); ok && of.Name == "oauth" {
-			return "oauth." + f.Sel.Name
+		if of, ok := f.X.(*ast.Ident); ok && slices.Contains([]string{"oauth", "web"}, of.Name) {
+			return of.Name + "." + f.Sel.Name
 		}
 		return pkg + "." + f.Sel.Name
 	}

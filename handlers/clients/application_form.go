@@ -1,0 +1,448 @@
+package clients
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mandate/handlers/request"
+	"mandate/handlers/web"
+	"mandate/provider/clientauth"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
+	"mandate/templates"
+)
+
+// registerPage lets a person choose the kind of application, and then shows the form of
+// that kind. Below the choice is the form with all fields.
+func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.Entitled(r)
+	if err != nil {
+		return err
+	}
+	values, err := web.Query(r)
+	if err != nil {
+		return err
+	}
+	chosen := kindOf(values.Get("kind"))
+	if chosen == nil && values.Get("kind") != "" {
+		return web.BadRequest("There is no such kind of application. Choose one on the page /o/applications/register/.")
+	}
+	form, err := s.KeptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if kept {
+		chosen = kindOf(form.Get("kind"))
+	} else {
+		form = s.initial(who, chosen)
+	}
+	page := s.registrationForm(r, who, chosen, form, nil)
+	if chosen == nil && !kept {
+		page.Cards = s.cards()
+		if s.Config.OpenID {
+			page.ProgramsURL = s.Path(programsPath)
+		}
+	}
+	s.SayKept(r, kept, &page.Frame)
+	return s.Render(w, r, http.StatusOK, page)
+}
+
+// initial returns the values of the form for a new application.
+func (s *server) initial(who *storage.SignedIn, of *kind) url.Values {
+	form := url.Values{
+		"client_type":         {policy.Confidential},
+		"grant_type":          {policy.GrantCode},
+		"hash_client_secret":  {"on"},
+		"access_token_format": {policy.FormatOpaque},
+		"algorithm":           {policy.DefaultAlgorithm},
+		"userinfo_algorithm":  {""},
+	}
+	form["scope"] = s.Provider.Choices(who.User, nil).Scopes
+	of.preset(form)
+	return form
+}
+
+// registrationForm returns the form for a new application of a kind; nil: with all fields.
+func (s *server) registrationForm(
+	r *http.Request,
+	who *storage.SignedIn,
+	of *kind,
+	form url.Values,
+	invalid *oauth.Invalid,
+) templates.ApplicationForm {
+	page := s.applicationForm(r, who, nil, form, invalid)
+	if of == nil {
+		return page
+	}
+	page.Kind = &templates.FormKind{
+		ID:           of.id,
+		Title:        of.title,
+		Text:         of.text,
+		RedirectHint: of.redirects,
+		Introspects:  of.introspects,
+		Refusal:      of.refusal(who, s.Provider.Choices(who.User, nil)),
+		Advanced:     of.advanced(form, s.initial(who, of), invalid),
+		ChooseURL:    s.Path("/o/applications/register/"),
+		ResourceURL:  s.Path("/admin/resources/new/"),
+	}
+	if s.Config.OpenID && of.redirects != "" {
+		page.Kind.IssuerURL = s.Provider.Issuer()
+	}
+	return page
+}
+
+// register registers an application. It redirects to the page of the application,
+// which shows the client secret.
+func (s *server) register(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.Entitled(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseApplication(r)
+	if err != nil {
+		return err
+	}
+	made, err := s.submit(r, who, nil)
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
+		web.NoteInvalid(r, invalid)
+		return s.Render(w, r, web.InvalidForm, s.registrationForm(r, who, kindOf(r.PostForm.Get("kind")), r.PostForm, invalid))
+	}
+	if err != nil {
+		return err
+	}
+	request.Note(r.Context(), "client", made.Application.ClientID)
+	s.KeepSecret(w, who, made.Application.ID, made.Secret)
+	s.SetNotice(w, "registered")
+	web.SeeOther(w, r, s.ApplicationPath(made.Application.ID, ""))
+	return nil
+}
+
+func (s *server) updatePage(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	form, err := s.KeptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if !kept {
+		form = s.stored(a)
+	}
+	page := s.applicationForm(r, who, &a, form, nil)
+	s.SayKept(r, kept, &page.Frame)
+	return s.Render(w, r, http.StatusOK, page)
+}
+
+// update changes an application. An application that becomes confidential gets a
+// client secret. The form has the version that the person saw, so that nobody overwrites a
+// change without having seen it.
+func (s *server) update(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseApplication(r)
+	if err != nil {
+		return err
+	}
+	changed, err := s.submit(r, who, &a)
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
+		web.NoteInvalid(r, invalid)
+		_, a, err = s.named(r) // somebody may have changed it since it was read above
+		if err != nil {
+			return err
+		}
+		return s.Render(w, r, web.InvalidForm, s.applicationForm(r, who, &a, r.PostForm, invalid))
+	}
+	if err != nil {
+		return err
+	}
+	request.Note(r.Context(), "client", a.ClientID)
+	s.KeepSecret(w, who, a.ID, changed.Secret)
+	now := changed.Application
+	if now.ClientType == policy.Confidential && now.CertificateSubject == "" && !now.HashClientSecret &&
+		!clientauth.SecretIsReadable(now) {
+		s.SetNotice(w, "still-hash")
+	} else {
+		s.SetNotice(w, "saved")
+	}
+	web.SeeOther(w, r, s.ApplicationPath(a.ID, ""))
+	return nil
+}
+
+// parseApplication reads the form. Three of its fields have a checkbox for each value.
+func (s *server) parseApplication(r *http.Request) error {
+	return s.ParseForm(r, "grant_type", "scope", "response_modes")
+}
+
+// submit registers or changes an application as the form says.
+func (s *server) submit(r *http.Request, who *storage.SignedIn, was *storage.Application) (*clients.Registered, error) {
+	actor, err := s.Acting(r, who)
+	if err != nil {
+		return nil, err
+	}
+	may := s.Provider.Choices(who.User, was)
+	every := len(may.Scopes) == len(s.Provider.Scopes()) || was != nil && was.Scopes == ""
+	said := readRegistration(r.PostForm, offeredScopes(may, was), every)
+	if was != nil && was.Scopes != "" && oauth.SameSet(web.Unique(r.PostForm["scope"]), strings.Fields(was.Scopes)) {
+		said.Scopes = strings.Fields(was.Scopes) // it stays a list
+	}
+	if was == nil {
+		before := readRegistration(s.initial(who, kindOf(r.PostForm.Get("kind"))), nil, true)
+		said.Said = changes(said, before)
+		made, err := s.Provider.Clients.Register(r.Context(), actor, said)
+		return made, noScope(said, err)
+	}
+	if !r.PostForm.Has("auth_method") { // the form has no such field
+		said.Authentication, said.Messages = clients.AuthenticationOf(*was), clients.MessagesOf(*was)
+		said.IntrospectionAlgorithm = was.IntrospectionAlg
+		said.Profile, said.SenderConstraint = was.Profile, was.SenderConstraint
+		said.RequiredACR, said.DefaultACR = was.RequiredACR, was.DefaultACR
+	}
+	if !s.Config.OpenID {
+		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
+		said.PostLogoutURIs, said.BackchannelURI = web.Lines(was.PostLogoutURIs), was.BackchannelURI
+		said.ClaimsInIDToken = was.ClaimsInIDToken
+	}
+	if !who.User.Administrator || !may.AdministratorRights {
+		// The form does not contain these fields, so their values stay. The provider
+		// refuses a request that sends them all the same.
+		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
+		said.SkipConsent = said.SkipConsent || was.SkipConsent
+		said.Authentication.EndpointAudience = said.Authentication.EndpointAudience || was.EndpointAudience
+	}
+	said.Said = changes(said, readRegistration(s.stored(*was), nil, true))
+	changed, err := s.Provider.Clients.Update(r.Context(), actor, was.ID, web.SentVersion(r.PostForm), said)
+	return changed, noScope(said, err)
+}
+
+// noScope replaces the message about an unnamed scope by one that fits the form.
+func noScope(said clients.Registration, err error) error {
+	invalid, ok := errors.AsType[*oauth.Invalid](err)
+	if !ok || !slices.Contains(said.Scopes, web.Unnamed) {
+		return err
+	}
+	web.ChooseOne(invalid, "scope")
+	return invalid
+}
+
+// offeredScopes returns the scopes that the standing allows, and those that are
+// already registered.
+func offeredScopes(may policy.Allowance, a *storage.Application) []string {
+	if a == nil {
+		return may.Scopes
+	}
+	return oauth.Union(slices.Clone(may.Scopes), strings.Fields(a.Scopes))
+}
+
+// registration reads the form. If every scope is offered and chosen, the
+// registration means every scope, including one that the operator adds later.
+func readRegistration(form url.Values, offers []string, every bool) clients.Registration {
+	said := clients.Registration{
+		Name:                   strings.TrimSpace(form.Get("name")),
+		ClientType:             form.Get("client_type"),
+		GrantTypes:             web.Unique(form["grant_type"]),
+		RedirectURIs:           web.Lines(form.Get("redirect_uris")),
+		Scopes:                 web.Unique(form["scope"]),
+		Resources:              web.Lines(form.Get("resources")),
+		HashClientSecret:       form.Has("hash_client_secret"),
+		MayIntrospect:          form.Has("may_introspect"),
+		SkipConsent:            form.Has("skip_consent"),
+		PKCE:                   form.Get("pkce"),
+		RequirePushed:          form.Has("require_pushed"),
+		RequiredACR:            form.Get("required_acr"),
+		DefaultACR:             form.Get("default_acr_values"),
+		RefreshRotation:        form.Get("refresh_rotation"),
+		Profile:                form.Get("profile"),
+		SenderConstraint:       form.Get("sender_constraint"),
+		AccessTokenLifetime:    web.Seconds(form.Get("access_token_lifetime")),
+		RefreshTokenLifetime:   web.Seconds(form.Get("refresh_token_lifetime")),
+		AccessTokenFormat:      form.Get("access_token_format"),
+		Algorithm:              form.Get("algorithm"),
+		UserInfoAlgorithm:      form.Get("userinfo_algorithm"),
+		IntrospectionAlgorithm: form.Get("introspection_algorithm"),
+		Pairwise:               form.Has("pairwise"),
+		ClaimsInIDToken:        form.Get("claims_in_id_token"),
+		PostLogoutURIs:         web.Lines(form.Get("post_logout_redirect_uris")),
+		BackchannelURI:         strings.TrimSpace(form.Get("backchannel_logout_uri")),
+		Authentication: clients.Authentication{
+			Method:             form.Get("auth_method"),
+			Algorithm:          form.Get("auth_algorithm"),
+			JWKS:               strings.TrimSpace(form.Get("jwks")),
+			JWKSURI:            strings.TrimSpace(form.Get("jwks_uri")),
+			CertificateSubject: strings.TrimSpace(form.Get("certificate_subject")),
+			EndpointAudience:   form.Has("assertion_audience_endpoints"),
+		},
+		Messages: messages(form),
+	}
+	said.Scopes = web.ChosenScopes(said.Scopes, offers, every)
+	return said
+}
+
+// stored returns the form values that correspond to a registered application.
+func (s *server) stored(a storage.Application) url.Values {
+	form := url.Values{
+		"version":                   {strconv.FormatInt(a.Version, 10)},
+		"name":                      {a.Name},
+		"client_type":               {a.ClientType},
+		"grant_type":                strings.Fields(a.GrantTypes),
+		"redirect_uris":             {a.RedirectURIs},
+		"scope":                     strings.Fields(a.Scopes),
+		"resources":                 {a.Resources},
+		"access_token_format":       {a.AccessTokenFormat},
+		"algorithm":                 {cmp.Or(a.Algorithm, policy.DefaultAlgorithm)},
+		"userinfo_algorithm":        {a.UserInfoAlgorithm},
+		"introspection_algorithm":   {a.IntrospectionAlg},
+		"post_logout_redirect_uris": {a.PostLogoutURIs},
+		"backchannel_logout_uri":    {a.BackchannelURI},
+		"claims_in_id_token":        {a.ClaimsInIDToken},
+		"pkce":                      {a.PKCE},
+		"auth_method":               {a.AuthMethod},
+		"profile":                   {a.Profile},
+		"required_acr":              {a.RequiredACR},
+		"default_acr_values":        {a.DefaultACR},
+		"refresh_rotation":          {a.RefreshRotation},
+		"sender_constraint":         {a.SenderConstraint},
+		"auth_algorithm":            {a.AuthAlgorithm},
+		"jwks":                      {a.JWKS},
+		"jwks_uri":                  {a.JWKSURI},
+		"certificate_subject":       {a.CertificateSubject},
+		"object_algorithm":          {a.ObjectAlgorithm},
+		"request_uris":              {a.RequestURIs},
+		"response_algorithm":        {a.ResponseAlgorithm},
+		"response_modes":            strings.Fields(a.ResponseModes),
+	}
+	if a.Scopes == "" { // every scope
+		form["scope"] = s.Provider.Scopes()
+	}
+	for name, on := range map[string]bool{
+		"hash_client_secret":           a.HashClientSecret,
+		"pairwise":                     a.Sector != "",
+		"may_introspect":               a.MayIntrospect,
+		"skip_consent":                 a.SkipConsent,
+		"assertion_audience_endpoints": a.EndpointAudience,
+		"require_pushed":               a.RequirePushed,
+		"require_signed":               a.RequireSigned,
+	} {
+		if on {
+			form.Set(name, "on")
+		}
+	}
+	for name, n := range map[string]int64{
+		"access_token_lifetime":  a.AccessTokenLifetime,
+		"refresh_token_lifetime": a.RefreshTokenLifetime,
+	} {
+		if n > 0 {
+			form.Set(name, strconv.FormatInt(n, 10))
+		}
+	}
+	return form
+}
+
+// applicationForm returns the form with the values that were sent and the errors in
+// them.
+func (s *server) applicationForm(
+	r *http.Request,
+	who *storage.SignedIn,
+	a *storage.Application,
+	form url.Values,
+	invalid *oauth.Invalid,
+) templates.ApplicationForm {
+	may, own := s.Provider.Choices(who.User, a), s.Provider.Lifetimes()
+	privileges := who.User.Administrator && may.AdministratorRights
+	invalid = s.atProfile(invalid, form.Get("profile"), privileges)
+	meanwhile := a != nil && form.Get("version") != strconv.FormatInt(a.Version, 10)
+	if meanwhile {
+		invalid = sinceOpened(invalid)
+	}
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
+	}
+	page := templates.ApplicationForm{
+		Frame:            s.Frame(r, ""),
+		New:              a == nil,
+		Admin:            who.User.Administrator,
+		Privileges:       privileges,
+		Action:           s.Path("/o/applications/register/"),
+		CancelURL:        s.Path("/o/applications/"),
+		Name:             field("name"),
+		RedirectURIs:     field("redirect_uris"),
+		ClientTypeError:  invalid.At("client_type"),
+		GrantsError:      invalid.At("grant_type"),
+		HashSecret:       form.Has("hash_client_secret"),
+		HashSecretError:  invalid.At("hash_client_secret"),
+		ScopesError:      invalid.At("scope"),
+		Resources:        field("resources"),
+		MayIntrospect:    form.Has("may_introspect"),
+		SkipConsent:      form.Has("skip_consent"),
+		EndpointAudience: form.Has("assertion_audience_endpoints"),
+		RequirePushed:    form.Has("require_pushed"),
+		AccessLifetime:   field("access_token_lifetime"),
+		RefreshLifetime:  field("refresh_token_lifetime"),
+		DefaultAccess:    web.Span(own.Access),
+		DefaultRefresh:   web.Span(own.Refresh),
+		Errors:           s.applicationErrors(invalid, privileges),
+		ClientType: web.Checked(form["client_type"],
+			templates.Option{
+				Value: policy.Confidential,
+				Label: "Confidential",
+				Help:  "It runs on a server and can keep a secret.",
+			},
+			templates.Option{
+				Value: policy.Public,
+				Label: "Public",
+				Help:  "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret.",
+			}),
+		FormatError: invalid.At("access_token_format"),
+		Formats: web.Checked(form["access_token_format"],
+			templates.Option{
+				Value: policy.FormatOpaque,
+				Label: "Opaque",
+				Help:  "A random string. An API asks this server whether the token is active, so a revoked token is refused at once.",
+			},
+			templates.Option{
+				Value: policy.FormatJWT,
+				Label: "JWT",
+				Help:  "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + web.Span(own.JWT) + ", unless you set a lifetime below.",
+			}),
+		Grants: offered(may.Grants, form["grant_type"], web.GrantOptions()...),
+	}
+	s.authenticationFields(&page, form, invalid)
+	s.messagesFields(&page, form, invalid)
+	s.profileFields(&page, form, invalid)
+	s.rotationField(&page, form, invalid)
+	s.pkceField(&page, who.User, a, form, invalid)
+	if a != nil {
+		page.OwnerURL = s.ApplicationPath(a.ID, "owner/")
+		page.Action, page.CancelURL = s.ApplicationPath(a.ID, "update/"), s.ApplicationPath(a.ID, "")
+		page.Version = strconv.FormatInt(a.Version, 10)
+		if meanwhile {
+			page.NowURL = page.Action
+		}
+	}
+	if s.Config.OpenID {
+		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")
+		page.Algorithms, page.AlgorithmError = web.Checked(form["algorithm"], idTokenAlgorithms()...), invalid.At("algorithm")
+		unsigned := templates.Option{
+			Value: "",
+			Label: "Not signed",
+			Help:  "Plain JSON, which is what nearly every application expects.",
+		}
+		page.UserInfoAlgorithms = web.Checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, idTokenAlgorithms()...)...)
+		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
+		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
+		claimsField(&page, form, invalid)
+	}
+	page.Scopes = s.ScopeOptions(offeredScopes(may, a), form["scope"])
+	return page
+}

@@ -1,0 +1,6 @@
+package protocol
+
+import "mandate/handlers/web"
+
+// server is this area of the site.
+type server struct{ *web.Site }
