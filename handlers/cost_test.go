@@ -22,6 +22,7 @@ import (
 
 	"mandate/handlers/web"
 	"mandate/provider"
+	"mandate/provider/authorize"
 	"mandate/provider/passkey/passkeytest"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -64,7 +65,7 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 			Description: "Read it",
 		}, {Name: "openid", Description: "Know you"}},
 		OpenID:                  true,
-		CodeLifetime:            time.Minute,
+		Authorize:               authorize.Config{CodeLifetime: time.Minute},
 		AccessTokenLifetime:     time.Hour,
 		RefreshTokenLifetime:    time.Hour,
 		RefreshTokenMaxLifetime: time.Hour,

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/provider/authorize"
+	"mandate/provider/device"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/resources"
@@ -86,7 +88,7 @@ func siteOver(t *testing.T, path string, apis []resources.Registration, change .
 			Name:        "read",
 			Description: "Read it",
 		}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
-		CodeLifetime:            time.Minute,
+		Authorize:               authorize.Config{CodeLifetime: time.Minute, PushedLifetime: time.Minute},
 		AccessTokenLifetime:     10 * time.Hour,
 		JWTAccessTokenLifetime:  time.Hour,
 		RefreshTokenLifetime:    30 * 24 * time.Hour,
@@ -94,8 +96,7 @@ func siteOver(t *testing.T, path string, apis []resources.Registration, change .
 		Resources:               apis,
 		OpenID:                  config.OpenID,
 		SessionLifetime:         time.Hour,
-		DeviceCodeLifetime:      10 * time.Minute,
-		PushedLifetime:          time.Minute,
+		Device:                  device.Config{Lifetime: 10 * time.Minute},
 		PasswordMemoryKiB:       64,
 		PasswordIterations:      1,
 	}, store, log)

@@ -17,7 +17,7 @@ import (
 // expired.
 func TestSignedAccessTokenKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, shortJWT, func(c *Config) { c.KeyLifetime = 24 * time.Hour })
+		f := begin(t, shortJWT, func(c *Config) { c.Keys.KeyLifetime = 24 * time.Hour })
 		published := func(p *Provider) bool {
 			t.Helper()
 			m, err := p.Metadata(t.Context())

@@ -343,7 +343,7 @@ func TestAttackProofsOfFailedRequestsAreBounded(t *testing.T) {
 
 // RFC 9449 §8: a client repeats a request with the nonce of the server, and with the same assertion.
 func TestAssertionOutlivesTheDemandForANonce(t *testing.T) {
-	f := begin(t, func(c *Config) { c.RequireNonce = true })
+	f := begin(t, func(c *Config) { c.Proofs.RequireNonce = true })
 	app := f.keyed()
 	good := map[string][]string{
 		"token": {"grant_type", policy.GrantClient},
@@ -434,7 +434,7 @@ func TestAttackSignaturesWithoutALimit(t *testing.T) {
 }
 
 func signaturesWithoutALimit(t *testing.T) {
-	f := begin(t, func(c *Config) { c.Open.Registration = true })
+	f := begin(t, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	stranger, trusted := f.keyed(grants(policy.GrantCode)), f.keyed(grants(policy.GrantCode, policy.GrantClient))
 	f.strange(stranger.Registered)
 	other := newKey(t)

@@ -409,7 +409,7 @@ func FuzzAuthorizeQuery(f *testing.F) {
 			}
 			return
 		}
-		if !testConfig().redirects().Match(a.RedirectURI, oauth.Lines(app.Application.RedirectURIs)) {
+		if !testConfig().Redirects.Match(a.RedirectURI, oauth.Lines(app.Application.RedirectURIs)) {
 			t.Fatal("a redirect to", a.RedirectURI)
 		}
 		if sent := form.Get("redirect_uri"); sent != a.RedirectURI {

@@ -283,7 +283,7 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 	refused := 0
 	f := begin(t, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
-		c.Open.Registration = true
+		c.Open.Clients = []string{clients.OpenRegistration}
 	}, calls(roundTrip(func(r *http.Request) (*http.Response, error) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -327,7 +327,7 @@ func objectSite(t *testing.T) (web *httptest.Server, fetched func() int, arrived
 func reaches(web *httptest.Server) func(*Config) {
 	return func(c *Config) {
 		(&documentSite{Server: web}).reads(c)
-		c.ObjectsByReference, c.Open.Registration = true, true
+		c.Authorize.ObjectsByReference, c.Open.Clients = true, []string{clients.OpenRegistration}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/device"
+	"mandate/provider/grant"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
 	"mandate/provider/loopback"
@@ -40,14 +41,12 @@ type Config struct {
 
 	Resources []resources.Registration // in addition to those in the database
 
-	CodeLifetime            time.Duration
 	AccessTokenLifetime     time.Duration
 	JWTAccessTokenLifetime  time.Duration // for signed tokens, which an API verifies without the server
 	RefreshTokenLifetime    time.Duration // for an unused refresh token
 	RefreshTokenMaxLifetime time.Duration // of the whole token family
 	RefreshGrace            time.Duration // for how long a replaced refresh token returns its successor again
 	OpenRefreshGrace        time.Duration // the same, for applications for which nobody is responsible
-	KeepRefreshTokens       bool          // for confidential applications that say nothing else; see policy.RotatesRefresh
 
 	// AccessTokenMax and JWTAccessTokenMax are the longest lifetimes that an administrator
 	// may set for an application. RefreshTokenMaxLifetime is the limit for refresh tokens. A
@@ -67,38 +66,20 @@ type Config struct {
 	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
 
 	PKCE string // which applications must use it: policy.PKCEForAll, policy.PKCEForPublic or policy.PKCEForPublicOnly
-	// AlwaysAsk shows the consent page even if the person approved the same request before.
-	AlwaysAsk bool
-	// RedirectSchemes lists the permitted schemes of redirect URIs. If it is empty, these are
-	// https, http to the person's own computer, and private-use schemes with a dot.
-	RedirectSchemes []string
-	// LocalhostLoopback permits any port in a redirect URI with http://localhost, as with
-	// 127.0.0.1. It is for native clients that cannot use the IP address.
-	LocalhostLoopback bool
 
 	// OpenID turns the server into an OpenID Provider (OIDC Core).
 	OpenID          bool
 	IDTokenLifetime time.Duration
-	RSAPrivateKey   string   // PEM; signs in place of the RSA keys that the server makes
-	RSAInactiveKeys []string // PEM; only published, for the verification of old signatures
-	KeyLifetime     time.Duration
-	JWKSMaxAge      time.Duration
 
-	DeviceCodeLifetime time.Duration // of the device code and the user code (RFC 8628)
-	DeviceInterval     time.Duration // between two polls of a device
-	DeviceMaxPending   int           // requests of devices of one application; 0: no limit
+	// The settings of components. What they need of each other is set by New.
+	Authorize authorize.Config
+	Device    device.Config
+	Proofs    possession.Config
+	Grant     grant.Config
+	Redirects redirect.Policy
+	Keys      keys.Config
+	Logout    logout.Config
 
-	// Pushed authorization requests (RFC 9126).
-	RequirePushed    bool
-	PushedLifetime   time.Duration // how long a request URI can be opened
-	PushedMaxPending int           // unused pushed requests of one application; 0: no limit
-
-	// RequireNonce refuses a DPoP proof without a nonce of this server (RFC 9449 §8).
-	RequireNonce       bool
-	RequireSigned      bool // refuse authorization requests that the client did not sign (RFC 9101 §10.5)
-	ObjectsByReference bool // read request objects at addresses that an application registered
-
-	RPLogout RPLogout
 	// OutboundNetworks are the special-use addresses that the server may call if an
 	// application has registered one. It calls no other special-use address.
 	OutboundNetworks []netip.Prefix
@@ -160,15 +141,6 @@ type Config struct {
 	MaxStaleness time.Duration
 }
 
-// RPLogout holds the settings of logout by an application (OIDC RP-Logout).
-type RPLogout struct {
-	Enabled       bool
-	AlwaysPrompt  bool // ask the person, even if the application sends a valid ID token
-	StrictURIs    bool // permit post-logout redirect URIs with http:// only to confidential applications
-	RefuseExpired bool // refuse an expired ID token as a hint
-	KeepTokens    bool // do not revoke the tokens when the session ends
-}
-
 // rules returns the rules of package policy under this configuration.
 func (c Config) rules() *policy.Rules {
 	return policy.New(policy.Settings{
@@ -180,7 +152,7 @@ func (c Config) rules() *policy.Rules {
 		KeyMethods: clientauth.KeyMethods(), PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
 		RefreshGrace: c.RefreshGrace, OpenRefreshGrace: c.OpenRefreshGrace,
-		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration, OpenSchemes: c.Open.Schemes,
+		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration(), OpenSchemes: c.Open.Schemes,
 	})
 }
 
@@ -255,9 +227,9 @@ func (c Config) clients(sampleSecret string) clients.Config {
 			Authorities:  c.ClientAuthorities,
 		},
 		OpenID:             c.OpenID,
-		ObjectsByReference: c.ObjectsByReference,
-		StrictURIs:         c.RPLogout.StrictURIs,
-		Redirects:          c.redirects(),
+		ObjectsByReference: c.Authorize.ObjectsByReference,
+		StrictURIs:         c.Logout.StrictURIs,
+		Redirects:          c.Redirects,
 		Open:               c.open(),
 		SampleSecret:       sampleSecret,
 	}
@@ -318,7 +290,9 @@ func (c Config) tokens() tokens.Config {
 
 // possession returns the settings of package possession.
 func (c Config) possession() possession.Config {
-	return possession.Config{Bases: c.bases(), RequireNonce: c.RequireNonce}
+	proofs := c.Proofs
+	proofs.Bases = c.bases()
+	return proofs
 }
 
 // bases returns the URLs that the addresses of the endpoints begin with: those of the metadata,
@@ -332,62 +306,34 @@ func (c Config) bases() []string {
 
 // logout returns the settings of package logout.
 func (c Config) logout() logout.Config {
-	return logout.Config{
-		Issuer:        c.Issuer,
-		AlwaysPrompt:  c.RPLogout.AlwaysPrompt,
-		RefuseExpired: c.RPLogout.RefuseExpired,
-		KeepTokens:    c.RPLogout.KeepTokens,
-		Redirects:     c.redirects(),
-	}
+	out := c.Logout
+	out.Issuer, out.Redirects = c.Issuer, c.Redirects
+	return out
 }
 
 // device returns the settings of package device.
 func (c Config) device() device.Config {
-	return device.Config{
-		Page:       c.tokens().Audience() + "/device",
-		Lifetime:   c.DeviceCodeLifetime,
-		Interval:   c.DeviceInterval,
-		MaxPending: c.DeviceMaxPending,
-	}
+	devices := c.Device
+	devices.Page = c.tokens().Audience() + "/device"
+	return devices
 }
 
 // authorize returns the settings of package authorize.
 func (c Config) authorize(acrValues []string) authorize.Config {
-	return authorize.Config{
-		Issuer:             c.Issuer,
-		OpenID:             c.OpenID,
-		AlwaysAsk:          c.AlwaysAsk,
-		CodeLifetime:       c.CodeLifetime,
-		RequirePushed:      c.RequirePushed,
-		RequireSigned:      c.RequireSigned,
-		ObjectsByReference: c.ObjectsByReference,
-		PushedLifetime:     c.PushedLifetime,
-		MaxPushed:          c.PushedMaxPending,
-		ACRValues:          acrValues,
-	}
+	requests := c.Authorize
+	requests.Issuer, requests.OpenID, requests.ACRValues = c.Issuer, c.OpenID, acrValues
+	return requests
 }
 
 // keys returns the settings of package keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
-	return keys.Config{
-		OpenID:                 c.OpenID,
-		RSAPrivateKey:          c.RSAPrivateKey,
-		RSAInactiveKeys:        c.RSAInactiveKeys,
-		KeyLifetime:            c.KeyLifetime,
-		JWKSMaxAge:             c.JWKSMaxAge,
-		SessionLifetime:        c.SessionLifetime,
-		IDTokenLifetime:        c.IDTokenLifetime,
-		MaxStaleness:           c.MaxStaleness,
-		JWTAccessTokenLifetime: c.JWTAccessTokenLifetime,
-		JWTMax:                 rules.Allowance(policy.StandingAdministrator).JWTMax,
-		LongestSigned:          resources.LongestSigned(c.Resources),
-	}
+	ring := c.Keys
+	ring.OpenID, ring.IDTokenLifetime, ring.JWTAccessTokenLifetime = c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime
+	ring.SessionLifetime, ring.MaxStaleness = c.SessionLifetime, c.MaxStaleness
+	ring.JWTMax = rules.Allowance(policy.StandingAdministrator).JWTMax
+	ring.LongestSigned = resources.LongestSigned(c.Resources)
+	return ring
 }
 
 // Allowance returns what a standing permits under this configuration.
 func (c Config) Allowance(s policy.Standing) policy.Allowance { return c.rules().Allowance(s) }
-
-// redirects returns the rules for redirect URIs.
-func (c Config) redirects() redirect.Policy {
-	return redirect.Policy{Schemes: c.RedirectSchemes, LocalhostLoopback: c.LocalhostLoopback}
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clientauth"
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 )
 
@@ -18,7 +19,8 @@ func TestRulesHaveTheSettings(t *testing.T) {
 	c.OpenID, c.PersonQuota, c.OpenQuota = true, policy.Quota{Applications: 1}, policy.Quota{Applications: 2}
 	c.Open.Schemes = []string{"app.example"}
 	c.PKCE = policy.PKCEForPublic
-	c.Open.Registration, c.StrictScopes, c.RefreshGrace, c.OpenRefreshGrace = true, true, time.Second, time.Second
+	c.Open.Clients = []string{clients.OpenRegistration}
+	c.StrictScopes, c.RefreshGrace, c.OpenRefreshGrace = true, time.Second, time.Second
 	from, to := reflect.ValueOf(c), reflect.ValueOf(c.rules().Settings)
 	for i := range to.NumField() {
 		name := to.Type().Field(i).Name
@@ -31,7 +33,7 @@ func TestRulesHaveTheSettings(t *testing.T) {
 		of := from.FieldByName(name)
 		switch name {
 		case "AllowsRegistration":
-			of = from.FieldByName("Open").FieldByName("Registration")
+			of = reflect.ValueOf(c.Open.Registration())
 		case "KeyMethods": // no setting: the methods themselves say it
 			of = reflect.ValueOf(clientauth.KeyMethods())
 		case "OpenSchemes":

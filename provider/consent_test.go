@@ -119,7 +119,7 @@ func TestConsentIsRemembered(t *testing.T) {
 		}
 	})
 	t.Run("the operator can have everybody asked always", func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.AlwaysAsk = true })
+		f := begin(t, func(c *Config) { c.Authorize.ApprovalPrompt = "force" })
 		s, app := f.login("alice"), f.app()
 		f.approve(t, app, s, "scope", "read")
 		if got, knows := asks(f, app, s, "read"); !got || knows != "read" {
@@ -346,7 +346,7 @@ func TestAttackConsentOfAnotherProgram(t *testing.T) {
 		"http://127.0.0.1/back": false, "http://[::1]/back": false, "http://localhost:8080/back": false, "com.example.app:/back": false,
 		"https://127.0.0.1/back": false, "https://localhost/back": false, "https://[::1]/back": false,
 	}
-	f := begin(t, openID, func(c *Config) { c.Open.Registration = true })
+	f := begin(t, openID, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	s := f.login("alice")
 	remembers := func(t *testing.T, app *clients.Registered, uri string) bool {
 		t.Helper()
@@ -398,7 +398,7 @@ func TestAttackConsentOfAnotherProgram(t *testing.T) {
 // response. Neither a later redirect URI elsewhere nor a stranger's registration gets by it.
 func TestPublicApplicationSkipsConsent(t *testing.T) {
 	const host, native = "https://app.example/back", "http://127.0.0.1/back"
-	f := begin(t, openID, func(c *Config) { c.Open.Registration = true })
+	f := begin(t, openID, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	s := f.login("alice")
 	spa := clients.Registration{Name: "Site", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{host}, HashClientSecret: true, SkipConsent: true}
 	asks := func(app *clients.Registered, uri string) string {

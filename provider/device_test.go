@@ -144,7 +144,7 @@ func TestGuessesAtUserCodesAreLimited(t *testing.T) {
 // RFC 10027 §6.1.11: a stranger cannot fill the table, and one network not the quota.
 func TestRequestsOfDevicesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.DeviceMaxPending = 60 })
+		f := begin(t, func(c *Config) { c.Device.MaxPending = 60 })
 		open, closed := f.television(), f.app(grants(policy.GrantDevice))
 		asked := func(app *clients.Registered, address string, n int) int {
 			for i := range n {
@@ -179,7 +179,7 @@ func TestRequestsOfDevicesAreLimited(t *testing.T) {
 // Without a bound of all requests, a stranger in one network still has the tries of a network.
 func TestDevicesAreSlowedByNetworkWithoutAQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.DeviceMaxPending = 0 })
+		f := begin(t, func(c *Config) { c.Device.MaxPending = 0 })
 		app, most := f.television(), limits.Of(limits.OfDeviceRequest).Tries
 		for n := range most {
 			if err := second(f.device(app, "192.0.2.1")); err != nil {

@@ -69,7 +69,7 @@ func (s *documentSite) fetches(path string) int {
 // reads configures a provider that may fetch documents from the site.
 func (s *documentSite) reads(c *Config) {
 	c.Issuer = "http://127.0.0.1:8000/o"
-	c.Open = clients.OpenConfig{Documents: true, Hosts: []string{"127.0.0.1", "client.example"}}
+	c.Open = clients.OpenConfig{Clients: []string{clients.OpenDocuments}, LocalhostLoopback: true, Hosts: []string{"127.0.0.1", "client.example"}}
 	c.OutboundNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	c.TraceOutbound = func(rt http.RoundTripper) http.RoundTripper {
 		trusting := rt.(*http.Transport).Clone()
@@ -284,7 +284,7 @@ func TestDocumentQuota(t *testing.T) {
 // suspended, with its tokens. One for which somebody is responsible is not.
 func TestDocumentsAreNotAllowedAnyMore(t *testing.T) {
 	for rule, change := range map[string]func(*clients.OpenConfig){
-		"documents": func(o *clients.OpenConfig) { o.Documents = false },
+		"documents": func(o *clients.OpenConfig) { o.Clients = nil },
 		"the host":  func(o *clients.OpenConfig) { o.Hosts = []string{"client.example"} },
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -368,7 +368,11 @@ func TestUnknownClientIDs(t *testing.T) {
 		"another host":         {"https://elsewhere.example/c", true, "400 unauthorized_client"},
 		"http":                 {"http" + strings.TrimPrefix(site.URL, "https") + "/c", true, "400 invalid_client"},
 	} {
-		f := begin(t, site.reads, func(c *Config) { c.Open.Documents = test.documents })
+		f := begin(t, site.reads, func(c *Config) {
+			if !test.documents {
+				c.Open.Clients = nil
+			}
+		})
 		_, err := f.Authorizations.Authorize(t.Context(), values("client_id", test.clientID))
 		t.Run(rule, func(t *testing.T) { wantError(t, err, test.want) })
 		// The token endpoint fetches nothing.

@@ -25,7 +25,7 @@ import (
 const day = 24 * time.Hour
 
 func grace(c *Config)    { c.RefreshGrace, c.OpenRefreshGrace = 10*time.Second, 30*time.Second }
-func keepThem(c *Config) { c.KeepRefreshTokens = true }
+func keepThem(c *Config) { c.Grant.RotateRefreshTokens = false }
 
 func TestRefresh(t *testing.T) {
 	f := begin(t)
@@ -313,7 +313,7 @@ func TestRefreshLifetime(t *testing.T) {
 			})
 		})
 	}
-	t.Run("with KeepRefreshTokens a confidential client keeps its token, and a public one does not", func(t *testing.T) {
+	t.Run("without rotation a confidential client keeps its token, and a public one does not", func(t *testing.T) {
 		f := begin(t, keepThem)
 		s := f.login("alice")
 		app, open := f.app(), f.app(public)

@@ -39,7 +39,10 @@ var misread = map[string]string{
 // CWE-1007 (homographs), CVE-2019-9636 and "HostSplit" (a host that is normalized after it was checked) are of the
 // class.
 func TestAttackHostInAnotherReading(t *testing.T) {
-	f := begin(t, func(c *Config) { c.Open.Registration, c.ObjectsByReference, c.OpenID = true, true, true })
+	f := begin(t, func(c *Config) {
+		c.Authorize.ObjectsByReference, c.OpenID = true, true
+		c.Open.Clients = []string{clients.OpenRegistration}
+	})
 	lists := []string{"redirect_uris", "post_logout_redirect_uris", "request_uris"}
 	single := []string{
 		"backchannel_logout_uri",

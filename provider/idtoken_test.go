@@ -17,7 +17,7 @@ import (
 
 // openID configures a provider as an OpenID Provider.
 func openID(c *Config) {
-	c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime, c.RPLogout.Enabled = true, time.Hour, time.Hour, true
+	c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime, c.Logout.Enabled = true, time.Hour, time.Hour, true
 	c.Scopes = append(c.Scopes, policy.Scope{
 		Name:        "openid",
 		Description: "Sign in",
@@ -95,7 +95,7 @@ func TestHint(t *testing.T) {
 		})
 	}
 	config := f.config
-	config.RPLogout.RefuseExpired = true
+	config.Logout.AcceptExpired = false
 	strict, err := New(t.Context(), config, f.store, f.log)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestFloodOfOneThingSparesOthers(t *testing.T) {
 	for _, flooded := range []string{"unknown clients", "requests of devices"} {
 		t.Run(flooded, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := begin(t, func(c *Config) { c.DeviceMaxPending = 0 })
+				f := begin(t, func(c *Config) { c.Device.MaxPending = 0 })
 				f.limits.Tries = limits.NewThrottle(room)
 				television, s := f.television(), f.login("alice")
 				nobody := &clients.Registered{

@@ -64,7 +64,8 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 100 // messages about accounts in one hour
 		f := begin(t, mailsTo(nowhere), func(c *Config) {
-			c.SignUp, c.SignUpMailsPerHour, c.Open.Registration = people.SignUpOpen, most, true
+			c.SignUp, c.SignUpMailsPerHour = people.SignUpOpen, most
+			c.Open.Clients = []string{clients.OpenRegistration}
 			c.Letters = func(string, any) (mail.Letter, error) { return mail.Letter{}, nil }
 		})
 		f.addressed("alice")

@@ -150,7 +150,7 @@ func TestAttackForgedLogoutByServer(t *testing.T) {
 
 // An operator who lets people be asked each time has no sign-out without them.
 func TestLogoutByServerIsNotWithoutTheQuestion(t *testing.T) {
-	f := begin(t, openID, func(c *Config) { c.RPLogout.AlwaysPrompt = true })
+	f := begin(t, openID, func(c *Config) { c.Logout.AlwaysPrompt = true })
 	app, s := f.app(), f.login("alice")
 	alive, err := f.ends(by(app, "id_token_hint", f.tokens(app, s, "scope", "openid").IDToken), s)
 	wantError(t, err, "400 unauthorized_client")

@@ -97,7 +97,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 
 		DeviceAuthorizationEndpoint: p.config.Issuer + "/device_authorization/",
 		PushedRequestEndpoint:       p.config.Issuer + "/par/",
-		RequirePushedRequests:       p.config.RequirePushed,
+		RequirePushedRequests:       p.config.Authorize.RequirePushed,
 
 		ScopesSupported:          p.Rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},
@@ -118,12 +118,12 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		DPoPAlgorithms:                         possession.Algorithms(),
 		CertificateBoundAccessTokens:           p.config.CertificateURL != "",
 		AuthorizationResponseIssParamSupported: true,
-		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
+		ClientIDMetadataDocumentSupported:      p.config.Open.Documents(),
 		RequestParameterSupported:              true,
-		RequestURIParameterSupported:           p.config.ObjectsByReference,
+		RequestURIParameterSupported:           p.config.Authorize.ObjectsByReference,
 		RequestObjectAlgorithms:                clients.ObjectAlgorithms(),
 		RequestURIRegistration:                 true,
-		RequireSignedObject:                    p.config.RequireSigned,
+		RequireSignedObject:                    p.config.Authorize.RequireSigned,
 	}
 	if at := p.CertificateEndpoints(); at != "" {
 		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/", at + "/par/", ""}
@@ -166,7 +166,7 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 
 		BackchannelSupported: true, BackchannelSessionSupported: true,
 	}
-	if p.config.RPLogout.Enabled {
+	if p.config.Logout.Enabled {
 		m.EndSessionEndpoint = p.config.Issuer + "/logout/"
 	}
 	return m
@@ -175,7 +175,7 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 // Registers reports whether applications can register themselves, with or without an initial
 // access token.
 func (p *Provider) Registers() bool {
-	return p.config.Open.Registration || p.config.Open.WithToken
+	return p.config.Open.Registration() || p.config.Open.WithToken
 }
 
 // Issuer returns the issuer identifier of this server.

@@ -81,7 +81,7 @@ func (p *Provider) NeedsPKCE(actor storage.User, a *storage.Application, nonce b
 
 // KeepsRefreshTokens reports whether the refresh tokens of a confidential application are not
 // rotated, unless it is set otherwise.
-func (p *Provider) KeepsRefreshTokens() bool { return p.config.KeepRefreshTokens }
+func (p *Provider) KeepsRefreshTokens() bool { return !p.config.Grant.RotateRefreshTokens }
 
 // RedirectWarnings says what the redirect URIs of an application risk, in a sentence for each that is weak.
 func RedirectWarnings(a storage.Application) []string {

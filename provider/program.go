@@ -241,7 +241,7 @@ func (p *Provider) settingsValues(of ForProgram, clientID, secret string) preset
 		Endpoints: presets.Endpoints{Authorize: at + "/authorize/", Token: at + "/token/", UserInfo: at + "/userinfo/",
 			Keys: at + "/.well-known/jwks.json", Device: at + "/device_authorization/"},
 		Random: seal.Random(24)}
-	if p.config.RPLogout.Enabled {
+	if p.config.Logout.Enabled {
 		v.Endpoints.Logout = at + "/logout/"
 	}
 	return v

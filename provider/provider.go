@@ -204,7 +204,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		p.sealers.tickets,
 	)
 	p.Grants = grant.New(
-		grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.Rules, store, p.limits, p.People, p.Clients, p.Tokens,
+		config.Grant, p.Rules, store, p.limits, p.People, p.Clients, p.Tokens,
 		p.Resources, p.Proofs, log,
 	)
 	p.Devices = device.New(

@@ -18,6 +18,9 @@ import (
 
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/device"
+	"mandate/provider/grant"
+	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/oauth/oauthtest"
 	"mandate/provider/people"
@@ -50,8 +53,12 @@ func testConfig() Config {
 		Issuer: "https://auth.example/o", ServerKey: bytes.Repeat([]byte{7}, 32),
 		Scopes:                  []policy.Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
 		OpenAccessTokenLifetime: time.Hour, OpenRefreshTokenLifetime: 30 * 24 * time.Hour,
-		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
-		DeviceCodeLifetime: 10 * time.Minute, DeviceInterval: 5 * time.Second, DeviceMaxPending: 500, PushedLifetime: 90 * time.Second, PushedMaxPending: 500,
+		AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
+		Authorize:            authorize.Config{CodeLifetime: time.Minute, PushedLifetime: 90 * time.Second, MaxPushed: 500},
+		Device:               device.Config{Lifetime: 10 * time.Minute, Interval: 5 * time.Second, MaxPending: 500},
+		Grant:                grant.Config{RotateRefreshTokens: true},
+		Logout:               logout.Config{AcceptExpired: true, DeleteTokens: true},
+		Open:                 clients.OpenConfig{LocalhostLoopback: true},
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,
 		PasswordMemoryKiB: 64, PasswordIterations: 1,

@@ -84,7 +84,7 @@ func TestRefusalsOfEachEndpoint(t *testing.T) {
 // A client that manages its own registration sees why a change was refused. A registration that names no application has no
 // text, because a stranger chooses parts of it.
 func TestRefusalsOfRegistrations(t *testing.T) {
-	f := begin(t, func(c *Config) { c.Open.Registration = true })
+	f := begin(t, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	send := func(method, token, body string) *http.Request {
 		r, err := http.NewRequest(method, "https://auth.example/o/register/", strings.NewReader(body))
 		if err != nil {

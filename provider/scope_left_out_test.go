@@ -151,7 +151,7 @@ func TestAgentsAskForMoreScopes(t *testing.T) {
 			"read openid": "400 invalid_scope", "read openid offline_access": "400 invalid_scope"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := begin(t, test.change, func(c *Config) { c.Open.Registration = true })
+			f := begin(t, test.change, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 			agent, proxy, s := f.app(public, grants(policy.GrantCode)), f.app(), f.login("alice")
 			f.strange(agent)
 			f.resource(tools, scoped("read"), known(proxy))

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mandate/provider/clients"
 	"mandate/provider/places"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestAttackSectorsAtOneHost(t *testing.T) {
 	began, release := make(chan struct{}, 100), make(chan struct{})
 	f := begin(t, openID, func(c *Config) {
-		c.Open.Registration = true
+		c.Open.Clients = []string{clients.OpenRegistration}
 		c.TraceOutbound = func(http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {
 				began <- struct{}{}

@@ -16,7 +16,7 @@ func (f *fixture) strange(app *clients.Registered) {
 // refused, has no use of it.
 func TestAttackCommandOfAnOlderRegistration(t *testing.T) {
 	const command = "com.example.app:/mcp/install?name=x"
-	f := begin(t, func(c *Config) { c.Open.Registration = true })
+	f := begin(t, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	for _, sent := range []string{command, "-"} {
 		app := f.app(public, func(r *clients.Registration) { r.RedirectURIs = []string{command} })
 		query := f.query(app, "redirect_uri", sent)
@@ -35,7 +35,7 @@ func TestAttackCommandOfAnOlderRegistration(t *testing.T) {
 //
 // RFC 9700 §4.11.2, CWE-601. Resembles the open redirect of django-oauth-toolkit before 3.4.0.
 func TestAttackLogoutLeadsToAStranger(t *testing.T) {
-	f := begin(t, openID, func(c *Config) { c.Open.Registration = true })
+	f := begin(t, openID, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	app, s := f.app(leaves), f.login("alice")
 	hint := f.tokens(app, s, "scope", "openid").IDToken
 	kept, err := f.Logouts.EndedCookie(s)

@@ -4,17 +4,11 @@ import (
 	"fmt"
 	"net"
 	"regexp"
-	"slices"
 	"strings"
 
+	"mandate/provider/clients"
 	"mandate/provider/redirect"
 	"mandate/provider/registration"
-)
-
-// The values of OPEN_CLIENTS.
-const (
-	OpenDocuments    = "documents"
-	OpenRegistration = "registration"
 )
 
 var (
@@ -24,24 +18,24 @@ var (
 
 // checkOpenClients checks who may come without a registration by a person.
 func (l *loader) checkOpenClients() {
-	const clients, hosts, schemes = providerBlock + "OPEN_CLIENTS", providerBlock + "OPEN_HOSTS", providerBlock + "OPEN_REDIRECT_URI_SCHEMES"
+	const open, hosts, schemes = providerBlock + "OPEN_CLIENTS", providerBlock + "OPEN_HOSTS", providerBlock + "OPEN_REDIRECT_URI_SCHEMES"
 	p := l.c.Provider
-	if l.ok(clients) {
-		for i, one := range p.OpenClients {
-			if one != OpenDocuments && one != OpenRegistration {
-				l.element(clients, i, "must be "+OpenDocuments+" or "+OpenRegistration)
+	if l.ok(open) {
+		for i, one := range p.Open.Clients {
+			if one != clients.OpenDocuments && one != clients.OpenRegistration {
+				l.element(open, i, "must be "+clients.OpenDocuments+" or "+clients.OpenRegistration)
 			}
 		}
 	}
 	if l.ok(hosts) {
-		for i, host := range p.OpenHosts {
+		for i, host := range p.Open.Hosts {
 			if !hostName.MatchString(host) && net.ParseIP(host) == nil {
 				l.element(hosts, i, "must be a host such as claude.ai or *.example.com, in lower case and without a port")
 			}
 		}
 	}
 	if l.ok(schemes) {
-		for i, scheme := range p.OpenRedirectURISchemes {
+		for i, scheme := range p.Open.Schemes {
 			if !anyScheme.MatchString(scheme) || !redirect.OfApplication(scheme) {
 				l.element(
 					schemes, i, "must be the private-use scheme of an application, without a dot and in lower case, such as cursor",
@@ -72,14 +66,14 @@ func (l *loader) checkStatements() {
 	if !l.ok(required, clients, withToken) {
 		return
 	}
-	open := slices.Contains(p.OpenClients, OpenRegistration)
-	if len(p.SoftwareStatementIssuers) > 0 && !open && !p.RegistrationWithToken {
+	open := p.Open.Registration()
+	if len(p.SoftwareStatementIssuers) > 0 && !open && !p.Open.WithToken {
 		l.wrong(
 			"has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or REGISTRATION_WITH_TOKEN too, or remove this",
 			issuers,
 		)
 	}
-	if p.OpenSoftwareStatementRequired && (len(p.SoftwareStatementIssuers) == 0 || !open) {
+	if p.Open.StatementRequired && (len(p.SoftwareStatementIssuers) == 0 || !open) {
 		l.wrong("needs OPEN_CLIENTS: [registration] and SOFTWARE_STATEMENT_ISSUERS; set both, or remove this", required)
 	}
 }

@@ -16,7 +16,7 @@ func (l *loader) checkOpenID() {
 
 func (l *loader) checkKeys() {
 	const active, inactive = providerBlock + "OIDC_RSA_PRIVATE_KEY", providerBlock + "OIDC_RSA_PRIVATE_KEYS_INACTIVE"
-	if key := l.c.Provider.OIDCPrivateKey; l.ok(active) && key != "" {
+	if key := l.c.Provider.Keys.RSAPrivateKey; l.ok(active) && key != "" {
 		err := keys.CheckRSAKey(key)
 		if err != nil {
 			l.wrong(err.Error(), active)
@@ -25,7 +25,7 @@ func (l *loader) checkKeys() {
 	if !l.ok(inactive) {
 		return
 	}
-	for i, key := range l.c.Provider.OIDCInactiveKeys {
+	for i, key := range l.c.Provider.Keys.RSAInactiveKeys {
 		err := keys.CheckRSAKey(key)
 		if err != nil {
 			l.element(inactive, i, err.Error())

@@ -129,7 +129,7 @@ func (l *loader) checkSampleScope(name, scope string) {
 // a theft.
 func (l *loader) checkRefresh() {
 	const name = providerBlock + "REFRESH_TOKEN_REUSE_PROTECTION"
-	if l.ok(name) && !l.c.Provider.RefreshTokenReuseProtection {
+	if l.ok(name) && !l.c.Provider.Grant.ReuseProtection {
 		l.wrong(
 			"cannot be false: a used refresh token that is presented again indicates a theft, and its token family is revoked (RFC 9700 §4.14.2); remove it, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose responses",
 			name,
@@ -153,7 +153,7 @@ func (l *loader) checkRedirectSchemes() {
 	if !l.ok(name) {
 		return
 	}
-	for i, scheme := range l.c.Provider.AllowedRedirectURISchemes {
+	for i, scheme := range l.c.Provider.Redirects.Schemes {
 		if scheme != "https" && scheme != "http" && !privateScheme.MatchString(scheme) {
 			l.element(
 				name, i,

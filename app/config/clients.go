@@ -43,50 +43,6 @@ type Resource struct {
 	Introspectors []string `key:"INTROSPECTORS" default:"[]"`
 }
 
-// Open is about applications that nobody registered.
-type Open struct {
-	// OpenClients says which applications may come that nobody registered: `documents`, `registration`, or both. If
-	// the list is empty, none may.
-	//
-	// `documents` are those whose client id is the URL of a metadata document (Client ID Metadata Documents),
-	// `registration` are those that register themselves (RFC 7591). Nobody is responsible for such an application, and
-	// a person is asked each time before it gets a code.
-	OpenClients []string `key:"OPEN_CLIENTS" default:"[]" subject:"Applications that nobody registered" after:"PERSON_MAX_LIVE_TOKENS"`
-	// RegistrationWithToken enables the registration endpoint (RFC 7591) for requests with an initial access token.
-	//
-	// Administrators make these tokens by `mandate registration-token add` and on a page. If `OPEN_CLIENTS` has
-	// `registration`, such requests are accepted too.
-	RegistrationWithToken bool `key:"REGISTRATION_WITH_TOKEN" default:"false"`
-	// OpenSoftwareStatementRequired refuses a registration without an initial access token that has no software
-	// statement.
-	//
-	// With `OPEN_CLIENTS: [registration]`, only applications with a statement then register themselves.
-	OpenSoftwareStatementRequired bool `key:"OPEN_SOFTWARE_STATEMENT_REQUIRED" default:"false"`
-	// OpenHosts lists the hosts to which an application of `OPEN_CLIENTS` may belong: the host of its client id and of
-	// its `https` redirect URIs.
-	//
-	// `claude.ai` is that host, `*.example.com` is each host below `example.com`. If it is empty, every host is
-	// allowed.
-	OpenHosts []string `key:"OPEN_HOSTS" default:"[]"`
-	// OpenRedirectURISchemes lists private-use schemes without a dot that applications of `OPEN_CLIENTS` may have in
-	// their redirect URIs (against RFC 8252 §7.1). Common programs have them.
-	//
-	// Such a redirect URI names an extension, with a dot (`vscode://publisher.extension/callback`): others can be
-	// commands. They apply only if `ALLOWED_REDIRECT_URI_SCHEMES` is empty or lists them.
-	OpenRedirectURISchemes []string `key:"OPEN_REDIRECT_URI_SCHEMES" default:"[cursor, vscode, vscode-insiders]"`
-	// OpenLocalhostLoopback does for applications of `OPEN_CLIENTS` what `ALLOW_LOCALHOST_LOOPBACK` does for all: the
-	// port of `http://localhost` may vary.
-	//
-	// Common command line programs need it.
-	OpenLocalhostLoopback bool `key:"OPEN_LOCALHOST_LOOPBACK" default:"true"`
-	// OpenNeverUsedExpire is the number of seconds after which an application that registered itself is deleted if
-	// nobody has ever approved it.
-	OpenNeverUsedExpire time.Duration `key:"OPEN_NEVER_USED_EXPIRE_SECONDS" default:"86400" min:"60" max:"315360000" after:"OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS"`
-	// OpenUnusedExpire is the number of seconds after which an application of `OPEN_CLIENTS` is deleted, with its
-	// tokens, if it got no code and no token in that time.
-	OpenUnusedExpire time.Duration `key:"OPEN_UNUSED_EXPIRE_SECONDS" default:"7776000" min:"3600" max:"315360000"`
-}
-
 // Registration is the registration endpoint.
 type Registration struct {
 	// SoftwareStatementIssuers are the issuers whose software statements a registration may have (RFC 7591 §2.3). If
@@ -109,18 +65,4 @@ type StatementIssuer struct {
 	//
 	// An address in a special-use network needs `OUTBOUND_ALLOWED_NETWORKS`.
 	JWKSURI string `key:"JWKS_URI" default:""`
-}
-
-// Redirects are the rules for redirect URIs.
-type Redirects struct {
-	// AllowedRedirectURISchemes restricts the schemes of redirect URIs to those listed: `https`, `http` (loopback
-	// only) and private-use schemes with a dot (RFC 8252 §7.1).
-	//
-	// If it is empty, all three kinds are allowed, and those that only an administrator registers.
-	AllowedRedirectURISchemes []string `key:"ALLOWED_REDIRECT_URI_SCHEMES" default:"[]" subject:"Redirect URIs" after:"REQUEST_APPROVAL_PROMPT"`
-	// AllowLocalhostLoopback lets the port of a redirect URI with the host name `localhost` vary, as it may for
-	// loopback addresses (against RFC 8252 §8.3).
-	//
-	// For native applications that register `http://localhost`.
-	AllowLocalhostLoopback bool `key:"ALLOW_LOCALHOST_LOOPBACK" default:"false"`
 }

@@ -165,3 +165,9 @@ type Sweep struct {
 	// within 50 ms.
 	MaxStaleness time.Duration `key:"MAX_STALENESS_SECONDS" default:"2" min:"0" max:"10"`
 }
+
+// Batch is how many rows are deleted at once.
+type Batch struct {
+	// ClearExpiredTokensBatchSize is the number of expired rows that one statement deletes.
+	ClearExpiredTokensBatchSize int `key:"CLEAR_EXPIRED_TOKENS_BATCH_SIZE" default:"1000" min:"1" max:"100000" subject:"Cleanup and caches" after:"ALLOW_LOCALHOST_LOOPBACK"`
+}

@@ -3,6 +3,17 @@
 // each with its file, line and key, and never repeats a value that may be secret.
 package config
 
+import (
+	"mandate/provider/authorize"
+	"mandate/provider/clients"
+	"mandate/provider/device"
+	"mandate/provider/grant"
+	"mandate/provider/keys"
+	"mandate/provider/logout"
+	"mandate/provider/possession"
+	"mandate/provider/redirect"
+)
+
 // Config is the whole configuration: the settings of each component. A component declares its own, in its struct.
 //
 // The tags of a field contain the key and the default, the comment explains it; the documentation of the settings is
@@ -51,16 +62,16 @@ type Provider struct {
 	Policy
 	APIs
 	SampleScopes
-	Open
+	Open clients.OpenConfig
 	Registration
-	Authorize
-	Device
-	Proofs
-	Grants
-	Redirects
+	Authorize authorize.Config
+	Device    device.Config
+	Proofs    possession.Config
+	Grant     grant.Config
+	Redirects redirect.Policy
 	Batch
-	Keys
-	Logout
+	Keys   keys.Config
+	Logout logout.Config
 	ResourceServer
 }
 

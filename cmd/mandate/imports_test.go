@@ -206,16 +206,18 @@ var layers = map[string][]string{
 	"app": {
 		"mandate/app/config", "mandate/app/eventlog", "mandate/app/httpserve", "mandate/app/telemetry",
 		"mandate/conformance/wire", "mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource",
-		"mandate/handlers/web", "mandate/provider", "mandate/provider/checkup", "mandate/provider/clients", "mandate/provider/events",
+		"mandate/handlers/web", "mandate/provider", "mandate/provider/checkup", "mandate/provider/events",
 		"mandate/provider/mail", "mandate/provider/notices", "mandate/provider/origin", "mandate/provider/outbound",
 		"mandate/provider/people", "mandate/provider/policy", "mandate/provider/registration",
 		"mandate/provider/resources", "mandate/storage", "mandate/templates", "mandate/templates/languages",
 	},
 	"app/config": {
 		"mandate/app/httpserve", "mandate/provider", "mandate/provider/acr", "mandate/provider/authority",
-		"mandate/provider/keys", "mandate/provider/loopback", "mandate/provider/mail", "mandate/provider/people",
-		"mandate/provider/policy", "mandate/provider/redirect", "mandate/provider/registration",
-		"mandate/provider/resources", "go.yaml.in/yaml/v3",
+		"mandate/provider/authorize", "mandate/provider/clients", "mandate/provider/device", "mandate/provider/grant",
+		"mandate/provider/keys", "mandate/provider/logout", "mandate/provider/loopback", "mandate/provider/mail",
+		"mandate/provider/people", "mandate/provider/policy", "mandate/provider/possession",
+		"mandate/provider/redirect", "mandate/provider/registration", "mandate/provider/resources",
+		"go.yaml.in/yaml/v3",
 	},
 	"cmd/mandate/demo": {
 		"mandate/conformance/need", "mandate/conformance/target", "mandate/handlers/resource", "mandate/provider",

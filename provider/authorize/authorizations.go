@@ -26,17 +26,42 @@ import (
 
 // Config holds the operator's settings for authorization requests.
 type Config struct {
-	Issuer       string
-	OpenID       bool
-	AlwaysAsk    bool // show the consent page even if the person approved the same request before
-	CodeLifetime time.Duration
+	// CodeLifetime is the lifetime of an authorization code in seconds. RFC 6749 §4.1.2 recommends ten minutes at
+	// most.
+	CodeLifetime time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600" subject:"Authorization requests" after:"OPEN_MAX_LIVE_TOKENS"`
+	// PushedLifetime is the number of seconds in which a request URI of a pushed authorization request can be opened.
+	//
+	// RFC 9126 §2.2 leaves the number to the server, and gives 5 to 600 seconds as its example; FAPI 2.0 Security
+	// Profile §5.3.2.2 requires less than 600 seconds. Use more than the default only if people need longer to reach
+	// the browser, such as on another device. A person who has opened it has an hour for the login, and an hour for
+	// the consent page.
+	PushedLifetime time.Duration `key:"PUSHED_REQUEST_EXPIRE_SECONDS" default:"90" min:"5" max:"599"`
+	// MaxPushed is the largest number of pushed authorization requests of one application that have no answer yet. 0
+	// means no limit.
+	//
+	// It counts those that somebody has opened or can still open. If an administrator is not responsible, it is for
+	// all applications of one owner together. One IPv4 /24 or IPv6 /48 may have a tenth of it (at least one) if the
+	// application is public, or if nobody is responsible for it.
+	MaxPushed int `key:"PUSHED_REQUEST_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
+	// RequirePushed refuses authorization requests that the application did not push (RFC 9126 §5). The setting of an
+	// application can require it for this application alone.
+	RequirePushed bool `key:"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS" default:"false"`
+	// RequireSigned refuses authorization requests that are in no request object which the application signed (RFC
+	// 9101 §10.5).
+	//
+	// The setting of an application can require it for this application alone.
+	RequireSigned bool `key:"REQUIRE_SIGNED_REQUEST_OBJECT" default:"false"`
+	// ObjectsByReference lets an application name the address of a request object in `request_uri` (RFC 9101 §5.2).
+	//
+	// The server reads addresses that the application has registered, and no others.
+	ObjectsByReference bool `key:"REQUEST_OBJECTS_BY_REFERENCE" default:"false"`
+	// ApprovalPrompt decides when the consent page is shown: `auto` skips it if the person approved the same scopes
+	// before, `force` always shows it.
+	ApprovalPrompt string `key:"REQUEST_APPROVAL_PROMPT" default:"auto" oneof:"auto force" after:"PKCE_REQUIRED"`
 
-	RequirePushed      bool          // refuse requests that were not pushed (RFC 9126 §5)
-	RequireSigned      bool          // refuse requests that the client did not sign (RFC 9101 §10.5)
-	PushedLifetime     time.Duration // how long a request URI can be opened
-	ObjectsByReference bool          // read request objects at the addresses that an application registered
-	MaxPushed          int           // unused pushed requests of one application, or of the applications of one owner; 0: no limit
-	ACRValues          []string      // that a login at this server can reach
+	Issuer    string
+	OpenID    bool
+	ACRValues []string // that a login at this server can reach
 }
 
 // Authorizations makes the decisions of the authorization endpoint.

@@ -102,7 +102,7 @@ func (p *Authorizations) needsConsent(a *Authorization, consent storage.Consent)
 		return true
 	case a.Application.SkipConsent:
 		return slices.Contains(a.OpenID.prompt, "consent")
-	case p.config.AlwaysAsk, slices.Contains(a.OpenID.prompt, "consent"):
+	case p.config.ApprovalPrompt == "force", slices.Contains(a.OpenID.prompt, "consent"):
 		return true
 	}
 	// RFC 8707 §2: a scope means something at a resource. Two consents, each for one scope at one

@@ -255,7 +255,7 @@ func (p *Clients) Applications(
 	if !actor.Administers() {
 		of.OwnerID = actor.Person().ID
 	}
-	of.Closed = storage.Origins{Documents: !p.config.Open.Documents, Registration: !p.config.Open.Registration}
+	of.Closed = storage.Origins{Documents: !p.config.Open.Documents(), Registration: !p.config.Open.Registration()}
 	found, total, err := p.store.Applications(ctx, of, limit, offset)
 	return found, total, oauth.Stored(err)
 }

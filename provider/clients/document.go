@@ -81,7 +81,7 @@ func documentURL(clientID string) (*url.URL, string) {
 // document is at that URL.
 func (c OpenConfig) AllowsDocument(clientID string) bool {
 	u, wrong := documentURL(clientID)
-	return c.Documents && wrong == "" && c.AllowsHost(u)
+	return c.Documents() && wrong == "" && c.AllowsHost(u)
 }
 
 // ForAuthorization returns the application that an authorization request is about, with the
@@ -94,7 +94,7 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	switch {
 	case unknown && !looksLikeDocument(clientID):
 		return a, oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
-	case unknown && !p.config.Open.Documents:
+	case unknown && !p.config.Open.Documents():
 		return a, oauth.Refuse(
 			"invalid_client",
 			"No application with this client_id is registered here, and this server reads no metadata documents of clients: its operator can allow them with OPEN_CLIENTS.",

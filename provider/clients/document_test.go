@@ -68,7 +68,7 @@ func TestCIMD02_3_client_identifier_URL(t *testing.T) {
 }
 
 func TestAllowsDocument(t *testing.T) {
-	on := OpenConfig{Documents: true, Hosts: []string{"claude.ai", "*.example.com"}}
+	on := OpenConfig{Clients: []string{OpenDocuments}, Hosts: []string{"claude.ai", "*.example.com"}}
 	for clientID, want := range map[string]bool{
 		"https://claude.ai/oauth/claude-code-client-metadata": true,
 		"https://a.example.com/c":                             true,
@@ -82,7 +82,7 @@ func TestAllowsDocument(t *testing.T) {
 			t.Errorf("%q: %v", clientID, got)
 		}
 	}
-	if (OpenConfig{Registration: true}).AllowsDocument("https://claude.ai/c") {
+	if (OpenConfig{Clients: []string{OpenRegistration}}).AllowsDocument("https://claude.ai/c") {
 		t.Error("a document is allowed although only registration is")
 	}
 }

@@ -44,9 +44,9 @@ func TestHostsOfOpenClients(t *testing.T) {
 // RFC 8252 §7.1, §8.3: what common native applications need holds for those that come by
 // themselves, and for no other.
 func TestRedirectURIsOfOpenClients(t *testing.T) {
-	usual := Config{Open: OpenConfig{Schemes: []string{"cursor"}}}
+	usual := Config{Open: OpenConfig{Schemes: []string{"cursor"}, LocalhostLoopback: true}}
 	fixed, strict := usual, usual
-	fixed.Open.FixedLocalhostPort = true
+	fixed.Open.LocalhostLoopback = false
 	strict.Redirects.Schemes = []string{"https"}
 	for _, test := range []struct {
 		config                  Config
@@ -85,7 +85,7 @@ func TestRedirectURIsOfOpenClients(t *testing.T) {
 
 // Whoever takes an application over decides about its redirect URIs.
 func TestCommandsOfApplicationsThatSomebodyAnswersFor(t *testing.T) {
-	p := &Clients{config: Config{Open: OpenConfig{Schemes: []string{"cursor"}}}}
+	p := &Clients{config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, LocalhostLoopback: true}}}
 	for _, responsible := range []string{storage.ByOperator, storage.ByOwner} {
 		taken := storage.Application{Origin: storage.FromRegistration, Responsible: responsible}
 		if wrong := p.Redirects(taken).Check("cursor://name/path?a=b"); wrong != "" {

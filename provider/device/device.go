@@ -25,10 +25,21 @@ import (
 
 // Config holds the operator's settings for devices.
 type Config struct {
-	Page       string        // the URL of the page on which a person types a user code
-	Lifetime   time.Duration // of both codes
-	Interval   time.Duration // between two polls
-	MaxPending int           // requests of one application, or of the applications of one owner; 0: no limit
+	// Lifetime is the lifetime in seconds of a device code and its user code (RFC 8628 §3.2). It is the time in which
+	// a person must approve the device.
+	//
+	// A short time makes phishing harder (RFC 10027 §6.1.2).
+	Lifetime time.Duration `key:"DEVICE_CODE_EXPIRE_SECONDS" default:"600" min:"60" max:"1800" subject:"Devices" after:"AUTHORIZATION_CODE_EXPIRE_SECONDS"`
+	// Interval is the number of seconds that a device waits between two polls (RFC 8628 §3.5).
+	Interval time.Duration `key:"DEVICE_FLOW_INTERVAL" default:"5" min:"1" max:"60"`
+	// MaxPending is the largest number of devices that wait for an approval, of one application or, if an
+	// administrator is not responsible, of all applications of one owner.
+	//
+	// One IPv4 /24 or IPv6 /48 may have a twentieth of it (at least one) if the application is public. 0 means no
+	// limit.
+	MaxPending int `key:"DEVICE_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
+
+	Page string // the URL of the page on which a person types a user code
 }
 
 // Devices makes the decisions about device authorization requests.

@@ -26,7 +26,17 @@ import (
 
 // Config holds the operator's settings for the token endpoint.
 type Config struct {
-	KeepRefreshTokens bool // for confidential applications that say nothing else; see policy.RotatesRefresh
+	// ReuseProtection revokes the whole token family if a replaced refresh token is presented again after its grace
+	// period, or after its successor was used.
+	//
+	// It cannot be disabled (RFC 9700 §4.14.2).
+	ReuseProtection bool `key:"REFRESH_TOKEN_REUSE_PROTECTION" default:"true" subject:"Lifetimes" after:"REFRESH_TOKEN_GRACE_PERIOD_SECONDS"`
+	// RotateRefreshTokens replaces a refresh token when it is used.
+	//
+	// It is for confidential applications without a setting of their own (`mandate application update
+	// --refresh-rotation`) and without a profile. Refresh tokens of public applications always rotate (RFC 9700
+	// §2.2.2), unless they are bound to a key or a certificate.
+	RotateRefreshTokens bool `key:"ROTATE_REFRESH_TOKEN" default:"true"`
 }
 
 // Grants makes the decisions of the token endpoint.

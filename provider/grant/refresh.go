@@ -243,7 +243,7 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.RefreshTo
 func (g *refreshGrant) spend(ctx context.Context, n *renewal, text string, made *tokens.Pair, kept string) error {
 	token, at := &n.token, n.from.At
 	bound := possession.Of(token.Token).Confirmation() != nil
-	if !policy.RotatesRefresh(*n.Client, bound, !g.p.config.KeepRefreshTokens) {
+	if !policy.RotatesRefresh(*n.Client, bound, g.p.config.RotateRefreshTokens) {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
 		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, at, made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))

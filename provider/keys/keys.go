@@ -33,15 +33,24 @@ func signsAt(k storage.Key, at int64) bool {
 
 // Config is what an operator decides about keys.
 type Config struct {
-	OpenID          bool
-	RSAPrivateKey   string   // PEM; signs instead of the RSA keys that the server generates
-	RSAInactiveKeys []string // PEM; published, and not used to sign
-	KeyLifetime     time.Duration
-	JWKSMaxAge      time.Duration
-	SessionLifetime time.Duration
-	IDTokenLifetime time.Duration
-	MaxStaleness    time.Duration
+	// RSAPrivateKey is an RSA private key of your own in PEM. It signs RS256 and PS256 instead of the server's key. If
+	// it is empty, the server manages all keys.
+	RSAPrivateKey string `key:"OIDC_RSA_PRIVATE_KEY" default:"" secret:"true" subject:"Signing keys"`
+	// RSAInactiveKeys are RSA private keys in PEM that no longer sign. They stay published, so that their signatures
+	// can still be verified. A file contains them one after the other.
+	RSAInactiveKeys []string `key:"OIDC_RSA_PRIVATE_KEYS_INACTIVE" default:"[]" secret:"true"`
+	// JWKSMaxAge is the number of seconds for which others may cache the published keys.
+	//
+	// The server publishes a new key for twice as long, and for at least an hour, before the key signs.
+	JWKSMaxAge time.Duration `key:"OIDC_JWKS_MAX_AGE_SECONDS" default:"3600" min:"0" max:"604800"`
+	// KeyLifetime is the number of seconds for which one of the server's keys signs before the next one replaces it. 0
+	// disables rotation.
+	KeyLifetime time.Duration `key:"OIDC_KEY_ROTATION_SECONDS" default:"7776000" min:"0" max:"315360000"`
 
+	OpenID                 bool
+	SessionLifetime        time.Duration
+	IDTokenLifetime        time.Duration
+	MaxStaleness           time.Duration
 	JWTAccessTokenLifetime time.Duration
 	JWTMax                 int64 // seconds; no signed access token lives longer
 	LongestSigned          int64 // the longest lifetime of a configured resource with signed access tokens; -1: there is none

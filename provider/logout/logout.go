@@ -68,7 +68,7 @@ func (p *Logouts) Read(ctx context.Context, parameters url.Values) (*Request, er
 // readLogoutHint copies the person and the session from the claims of the
 // id_token_hint, and returns the client that it was issued to.
 func (p *Logouts) readLogoutHint(l *Request, claims jose.Claims, clientID string) (string, error) {
-	if end, _ := claims.Time("exp"); p.config.RefuseExpired && end <= oauth.Now() {
+	if end, _ := claims.Time("exp"); !p.config.AcceptExpired && end <= oauth.Now() {
 		return "", oauth.Refuse("invalid_request", "id_token_hint has expired.")
 	}
 	l.subject, l.sid = claims.Text("sub"), claims.Text("sid")
@@ -221,7 +221,7 @@ func (p *Logouts) LogoutByApplication(ctx context.Context, l *Request, s *storag
 	if l.Application != nil {
 		out.Object = events.Application(*l.Application)
 	}
-	return p.logout(events.Attach(ctx, out), s, p.config.KeepTokens)
+	return p.logout(events.Attach(ctx, out), s, !p.config.DeleteTokens)
 }
 
 // Logout ends a session because the person requested it.

@@ -20,11 +20,23 @@ import (
 
 // Config is what an operator decides about logout (OIDC RP-Logout).
 type Config struct {
-	Issuer        string
-	AlwaysPrompt  bool // ask the person, whatever the ID token proves
-	RefuseExpired bool // refuse an id_token_hint that has expired
-	KeepTokens    bool // do not revoke the tokens when an application ends the session
-	Redirects     redirect.Policy
+	// Enabled lets applications send a person to `/o/logout/` to sign out (OIDC RP-Logout §2), and advertises that
+	// endpoint.
+	Enabled bool `key:"OIDC_RP_INITIATED_LOGOUT_ENABLED" default:"true" subject:"Logout"`
+	// AlwaysPrompt asks the person to confirm every logout. `false` asks only if the request has no ID token of the
+	// current session.
+	AlwaysPrompt bool `key:"OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT" default:"false"`
+	// StrictURIs lets only confidential applications register post-logout redirect URIs that begin with `http:` (such
+	// URIs always lead to the person's own computer).
+	StrictURIs bool `key:"OIDC_RP_INITIATED_LOGOUT_STRICT_REDIRECT_URIS" default:"false"`
+	// AcceptExpired accepts an expired ID token as the hint of a logout request. Most ID tokens have expired when a
+	// person signs out (OIDC RP-Logout §2).
+	AcceptExpired bool `key:"OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS" default:"true"`
+	// DeleteTokens revokes the tokens of the session at a logout, except those with `offline_access`.
+	DeleteTokens bool `key:"OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS" default:"true"`
+
+	Issuer    string
+	Redirects redirect.Policy `key:"-"`
 }
 
 // Logouts ends sessions and notifies applications of it.

@@ -46,7 +46,7 @@ func (p *Logouts) ByServer(ctx context.Context, r *http.Request, address string)
 		return a.ClientID, err
 	}
 	out := events.Event{Kind: events.SignOut, Person: s.User, By: events.ByApplication(a), Object: events.Application(a)}
-	return a.ClientID, p.logout(events.Attach(ctx, out), &s, p.config.KeepTokens)
+	return a.ClientID, p.logout(events.Attach(ctx, out), &s, !p.config.DeleteTokens)
 }
 
 // serverForm reads the parameters of a logout request without a browser.

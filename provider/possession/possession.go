@@ -26,11 +26,15 @@ const maxAhead = 60
 
 // Config holds the operator's settings.
 type Config struct {
+	// RequireNonce refuses DPoP proofs without a nonce of this server (RFC 9449 §8).
+	//
+	// A client gets a nonce with each response, in the header `DPoP-Nonce`, and sends its first request twice. Clients
+	// that do not know nonces cannot use DPoP then.
+	RequireNonce bool `key:"DPOP_NONCE_REQUIRED" default:"false" subject:"Proofs of possession" after:"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS"`
+
 	// Bases lists the URLs below which the endpoints answer: the issuer, and the same for
 	// clients with certificates.
 	Bases []string
-	// RequireNonce refuses a proof without a nonce of this server (RFC 9449 §8).
-	RequireNonce bool
 }
 
 // Checks checks what requests prove.

@@ -19,9 +19,17 @@ const maxLength = 2000
 
 // Policy is what an operator decides about redirect URIs.
 type Policy struct {
-	// Schemes lists the allowed schemes. If it is empty, the allowed schemes are https,
-	// http to the same computer, and private-use schemes with a dot.
-	Schemes []string
+	// Schemes restricts the schemes of redirect URIs to those listed: `https`, `http` (loopback only) and private-use
+	// schemes with a dot (RFC 8252 §7.1).
+	//
+	// If it is empty, all three kinds are allowed, and those that only an administrator registers.
+	Schemes []string `key:"ALLOWED_REDIRECT_URI_SCHEMES" default:"[]" subject:"Redirect URIs" after:"REQUEST_APPROVAL_PROMPT"`
+	// LocalhostLoopback lets the port of a redirect URI with the host name `localhost` vary, as it may for loopback
+	// addresses (against RFC 8252 §8.3).
+	//
+	// For native applications that register `http://localhost`.
+	LocalhostLoopback bool `key:"ALLOW_LOCALHOST_LOOPBACK" default:"false"`
+
 	// PrivateSchemes lists private-use schemes without a dot that are allowed too, if
 	// Schemes allows them.
 	PrivateSchemes []string
@@ -29,9 +37,6 @@ type Policy struct {
 	PlainPrivate bool
 	// Vouched allows what somebody with administrator rights answers for (WeaknessOf).
 	Vouched bool
-	// LocalhostLoopback lets the port of http://localhost vary, as the port of
-	// 127.0.0.1 may. It is for native clients that cannot use the IP literal.
-	LocalhostLoopback bool
 }
 
 const notAbsolute = "must be absolute: begin with https://, or with http:// for 127.0.0.1, [::1] and localhost"

@@ -170,7 +170,7 @@ func (p *Registrations) registrant(ctx context.Context, r *http.Request, address
 		return registrant{}, err
 	case text != "":
 		return p.holder(ctx, text)
-	case !p.config.Open.Registration:
+	case !p.config.Open.Registration():
 		return registrant{}, oauth.NoToken("This server registers an application only with an initial access token. Ask its operator for one, and send it in the Authorization header as Bearer.")
 	}
 	return openRegistrant(address), nil
