@@ -14,6 +14,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/rules"
+	"mandate/conformance/servertest"
 	"mandate/testkit"
 )
 
@@ -34,6 +35,31 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: there is no test %s", r.ID, r.TestedBy)
 		}
 	}
+}
+
+// A reason why a rule is not applicable is true only while Mandate lacks a feature.
+func TestReasonsHold(t *testing.T) {
+	s, reasons := servertest.OnDatabase(t, "sqlite"), 0
+	result := s.Runner.Check(t.Context(), check.Rule{ID: "TEST/1/absent", Check: func(c *check.T) {
+		m := c.Metadata()
+		for _, r := range rules.All() {
+			for _, absent := range r.Absent {
+				reasons++
+				name, word, list := strings.Cut(absent, "=")
+				if !list && m[name] != nil || list && hasWord(m, name, word) {
+					t.Errorf("%s is not applicable because %q, and the metadata has %s", r.ID, r.Inapplicable, absent)
+				}
+			}
+		}
+	}})
+	if result.Status != check.Pass || reasons == 0 {
+		t.Fatalf("%d reasons, %s: %s", reasons, result.Status, result.Reason)
+	}
+}
+
+func hasWord(m check.Metadata, name, word string) bool {
+	values, _ := m.List(name)
+	return slices.ContainsFunc(values, func(value string) bool { return slices.Contains(strings.Fields(value), word) })
 }
 
 // testExists reports whether there is a test with the name file:Test.

@@ -49,6 +49,9 @@ type Rule struct {
 	TestedBy string
 	// Inapplicable says why the rule does not concern Mandate.
 	Inapplicable string
+	// Absent are members of the metadata, or words of their lists (member=word), with which Inapplicable would be
+	// wrong.
+	Absent []string
 	// Waived says why Mandate does not do what the rule, a SHOULD, recommends.
 	Waived string
 	// Alone marks a check that must not run beside others. A check that revokes a token is one: some servers then

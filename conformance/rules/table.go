@@ -157,6 +157,9 @@ func (t *table) set(r *row, key, value string) bool {
 			r.Needs = append(r.Needs, need.Need(name))
 		}
 		return true
+	case "absent":
+		r.Absent = strings.Split(value, ", ")
+		return true
 	case "alone":
 		r.Alone = true
 		return value == "yes"
@@ -186,6 +189,9 @@ func (t *table) join(r *row) {
 	}
 	if r.Level == "" {
 		t.wrong("%s has no level with a text: MUST, SHOULD or MAY", r.ID)
+	}
+	if r.Absent != nil && r.Inapplicable == "" {
+		t.wrong("%s: only a reason why a rule is not applicable can depend on what is absent", r.ID)
 	}
 	if r.Waived != "" && (r.Check == nil || r.Level != Should) {
 		t.wrong("%s: only a SHOULD that is checked can be waived", r.ID)

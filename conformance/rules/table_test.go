@@ -28,8 +28,8 @@ MAY: It is not checked.
 not applicable: It is not.
 `
 
-// The tables and the functions fit together: each rule has exactly one status, and each function a rule. Only this test
-// names all mistakes; the program would panic.
+// The tables and the functions fit together: each rule has exactly one status, and each function a rule. Whatever reads
+// the rules panics otherwise.
 func TestTables(t *testing.T) {
 	documents, err := load(func(name string) string {
 		text, err := tables.ReadFile("tables/" + name)
@@ -89,6 +89,7 @@ func TestLoadFindsMistakes(t *testing.T) {
 		"two statuses":            {"waived: It is not done.", "tested by: a_test.go:TestA", "DOC/1/b has 2 of"},
 		"who is bound":            {"the server", "the sever", `binds is "the sever"`},
 		"what a failure is about": {"failure: security\nneeds", "failure: none\nneeds", `failure is "none"`},
+		"absent without reason":   {"alone: yes", "alone: yes\nabsent: x", "DOC/1/a: only a reason"},
 		"a failure without check": {"not applicable", "failure: security\nnot applicable", "DOC/1/c: failure is"},
 		"a MUST waived":           {"SHOULD", "MUST", "only a SHOULD"},
 		"another's check":         {"check of: DOC/1/a", "check of: DOC/1/c", "DOC/1/c has no check"},
