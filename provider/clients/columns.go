@@ -10,6 +10,72 @@ import (
 	"mandate/storage"
 )
 
+// Registration is the description of an application that somebody registers or changes.
+// The same rules hold for the pages, for the CLI and for dynamic registration.
+type Registration struct {
+	Name         string
+	ClientType   string
+	GrantTypes   []string
+	RedirectURIs []string
+	Scopes       []string // none: every scope except introspection
+	Resources    []string // the URIs of the only resources that its tokens may be for; the first is the default; none: any resource
+
+	HashClientSecret                          bool
+	MayIntrospect, SkipConsent                bool  // only an administrator can set these
+	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
+
+	RequirePushed bool // refuse authorization requests that it did not push (RFC 9126 §6)
+	// SenderConstraint is the proof that its access tokens always need: possession.DPoP,
+	// possession.Certificate, or "" for none.
+	SenderConstraint string
+	// Profile is a set of requirements that it switches on together: policy.ProfileFAPI,
+	// policy.ProfileMessages, or "" for none.
+	Profile string
+	// Said names the fields whose values somebody has chosen now. A profile sets the others, and
+	// refuses these if they contradict it.
+	Said []string
+	// RequiredACR is the weakest login with which a person may approve it, or "" for any.
+	RequiredACR string
+	// DefaultACR lists the values of acr for requests that name none, the preferred one first, with
+	// spaces between (OIDC Registration §2: default_acr_values).
+	DefaultACR string
+	// PKCE says whether its authorization requests need a code challenge: policy.PKCERequired,
+	// policy.PKCEIfSent, or "" for as the server is set.
+	PKCE string
+	// RefreshRotation says whether its refresh tokens are rotated: policy.RotationOn,
+	// policy.RotationOff, or "" for as the server is set.
+	RefreshRotation string
+
+	// ClaimsInIDToken says whether its ID tokens have the claims of the granted scopes: policy.ClaimsOn,
+	// policy.ClaimsOff, or "" for as its kind says.
+	ClaimsInIDToken string
+	// Program is the program that it is for, of the table of presets, or "". A later change does not change it.
+	Program string
+
+	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
+
+	// For OpenID Connect. Algorithm signs the ID tokens, and access tokens that are
+	// JWTs; "": RS256. UserInfoAlgorithm signs the UserInfo responses; "": they are not
+	// signed. Pairwise: the subjects are for the application's sector only.
+	Algorithm, UserInfoAlgorithm string
+	Pairwise                     bool
+	PostLogoutURIs               []string // where browsers may go after a logout
+	BackchannelURI               string   // where the server sends logout tokens
+
+	// IntrospectionAlgorithm signs the introspection responses that it asks for in this form (RFC
+	// 9701 §6); "": RS256.
+	IntrospectionAlgorithm string
+
+	SectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
+
+	Authentication Authentication
+	Messages       Messages
+
+	// For the CLI only: values that are otherwise generated.
+	ClientID, ClientSecret string
+	Owner                  string // username
+}
+
 // column is a field of a registration with the column that stores it.
 type column struct{ store, load func() }
 

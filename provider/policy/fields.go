@@ -12,11 +12,11 @@ import (
 	"mandate/storage"
 )
 
-// Field is a column of an application, and how it can weaken the application. Each row of the table has all three
+// Field is a column of an application, and how it can weaken the application. Each row of the table has all its
 // functions, so a new column makes somebody decide; never and unlimited are answers too.
 type Field struct {
 	Column string
-	Name   string // in forms and in messages; empty: the same
+	Name   string // in forms and in messages
 
 	// Vouched reports whether a change takes away what an administrator answers for. An owner without administrator
 	// rights may not make it.
@@ -26,7 +26,7 @@ type Field struct {
 	GivesAway func(Change) bool
 	// Limit takes from an application what its standing does not allow.
 	Limit func(*Rules, Allowance, *storage.Application)
-	// Exceeds reports whether an application has more than it can use now. nil: Limit has changed it.
+	// Exceeds reports whether an application has more than it can use now. Usually Limit has changed it.
 	Exceeds func(Change) bool
 
 	Unreported bool // no event names it: a change does not write it, or always writes it
@@ -104,71 +104,59 @@ func ActsAlone(a storage.Application, grants []string) bool {
 var applicationFields = []Field{
 	fixed("id"),
 	fixed("client_id"),
-	{Column: "name", Vouched: never, GivesAway: never, Limit: unlimited}, // an owner may rename it
+	row("name", never, never, unlimited), // an owner may rename it
 	fixed("owner_id"),
 	silent("owner"),
 	silent("owner_is_admin"),
 	silent("owner_is_active"),
 	fixed("responsible"),
-	{Column: "client_type", Vouched: changed, GivesAway: changed, Limit: unlimited},
-	{Column: "grant_types", Name: "grant_type", Vouched: otherWords, GivesAway: unasked, Limit: limitGrants},
-	{Column: "redirect_uris", Vouched: otherLines, GivesAway: moreLines, Limit: limitRedirects},
-	{Column: "scopes", Name: "scope", Vouched: otherWords, GivesAway: unasked, Limit: unlimited, Exceeds: moreScopes},
-	{Column: "hash_client_secret", Vouched: taken, GivesAway: never, Limit: unlimited},
+	row("client_type", changed, changed, unlimited),
+	row("grant_types", otherWords, unasked, limitGrants).named("grant_type"),
+	row("redirect_uris", otherLines, moreLines, limitRedirects),
+	row("scopes", otherWords, unasked, unlimited).named("scope").beyond(moreScopes),
+	row("hash_client_secret", taken, never, unlimited),
 	fixed("secret"),
 	fixed("old_secret"),
 	fixed("old_secret_expires_at"),
 	// Only an administrator changes these (checkPrivileges).
-	{Column: "may_introspect", Vouched: never, GivesAway: never, Limit: limitIntrospection},
-	{Column: "skip_consent", Vouched: never, GivesAway: switchedOn, Limit: limitConsent},
-	{Column: "pkce", Vouched: emptied(PKCERequired), GivesAway: never, Limit: limitPKCE},
-	{Column: "require_pushed", Vouched: taken, GivesAway: never, Limit: unlimited},
-	{Column: "sender_constraint", Vouched: taken, GivesAway: never, Limit: unlimited},
-	{Column: "profile", Vouched: taken, GivesAway: never, Limit: unlimited},
-	{Column: "access_token_lifetime", Vouched: longerAccess, GivesAway: never, Limit: limitAccess, Exceeds: accessBeyond},
-	{
-		Column:    "refresh_token_lifetime",
-		Vouched:   longerRefresh,
-		GivesAway: never,
-		Limit:     limitRefresh,
-		Exceeds:   refreshBeyond,
-	},
-	{Column: "algorithm", Vouched: otherAlgorithm, GivesAway: never, Limit: unlimited},
-	{Column: "userinfo_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
-	{Column: "introspection_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
-	{Column: "sector", Name: "pairwise", Vouched: otherSubjects, GivesAway: never, Limit: unlimited},
-	{Column: "post_logout_redirect_uris", Vouched: otherLines, GivesAway: never, Limit: limitPostLogout},
-	{Column: "backchannel_logout_uri", Vouched: changed, GivesAway: never, Limit: unlimited},
-	{Column: "access_token_format", Vouched: changed, GivesAway: never, Limit: unlimited},
+	row("may_introspect", never, never, limitIntrospection),
+	row("skip_consent", never, switchedOn, limitConsent),
+	row("pkce", emptied(PKCERequired), never, limitPKCE),
+	row("require_pushed", taken, never, unlimited),
+	row("sender_constraint", taken, never, unlimited),
+	row("profile", taken, never, unlimited),
+	row("access_token_lifetime", longerAccess, never, limitAccess).beyond(accessBeyond),
+	row("refresh_token_lifetime", longerRefresh, never, limitRefresh).beyond(refreshBeyond),
+	row("algorithm", otherAlgorithm, never, unlimited),
+	row("userinfo_algorithm", changed, never, unlimited),
+	row("introspection_algorithm", changed, never, unlimited),
+	row("sector", otherSubjects, never, unlimited).named("pairwise"),
+	row("post_logout_redirect_uris", otherLines, never, limitPostLogout),
+	row("backchannel_logout_uri", changed, never, unlimited),
+	row("access_token_format", changed, never, unlimited),
 	// The order counts: the first is the default.
-	{Column: "resources", Vouched: changed, GivesAway: unasked, Limit: unlimited},
+	row("resources", changed, unasked, unlimited),
 	fixed("origin"),
 	fixed("metadata"), // it decides nothing
-	{Column: "auth_method", Vouched: changed, GivesAway: changed, Limit: unlimited},
-	{Column: "auth_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
-	{Column: "jwks", Vouched: changed, GivesAway: changed, Limit: unlimited},
-	{Column: "jwks_uri", Vouched: changed, GivesAway: changed, Limit: unlimited},
+	row("auth_method", changed, changed, unlimited),
+	row("auth_algorithm", changed, never, unlimited),
+	row("jwks", changed, changed, unlimited),
+	row("jwks_uri", changed, changed, unlimited),
 	// Only an administrator changes it (checkPrivileges).
-	{
-		Column:    "endpoint_audience",
-		Name:      "assertion_audience_endpoints",
-		Vouched:   never,
-		GivesAway: never,
-		Limit:     limitAudience,
-	},
-	{Column: "certificate_subject", Vouched: changed, GivesAway: changed, Limit: unlimited},
-	{Column: "object_algorithm", Vouched: taken, GivesAway: never, Limit: unlimited},
-	{Column: "require_signed", Vouched: taken, GivesAway: never, Limit: unlimited},
-	{Column: "request_uris", Vouched: moreLines, GivesAway: never, Limit: unlimited},
-	{Column: "response_algorithm", Vouched: changed, GivesAway: never, Limit: unlimited},
-	{Column: "response_modes", Vouched: moreModes, GivesAway: never, Limit: unlimited},
+	row("endpoint_audience", never, never, limitAudience).named("assertion_audience_endpoints"),
+	row("certificate_subject", changed, changed, unlimited),
+	row("object_algorithm", taken, never, unlimited),
+	row("require_signed", taken, never, unlimited),
+	row("request_uris", moreLines, never, unlimited),
+	row("response_algorithm", changed, never, unlimited),
+	row("response_modes", moreModes, never, unlimited),
 	silent("management"),
 	silent("registration_digest"),
 	fixed("registration_limits"),
-	{Column: "required_acr", Vouched: weakerLogin, GivesAway: taken, Limit: unlimited},
-	{Column: "default_acr", Name: "default_acr_values", Vouched: taken, GivesAway: never, Limit: unlimited},
-	{Column: "refresh_rotation", Vouched: emptied(RotationOn), GivesAway: never, Limit: limitRotation},
-	{Column: "claims_in_id_token", Vouched: emptied(ClaimsOff), GivesAway: never, Limit: limitClaims},
+	row("required_acr", weakerLogin, taken, unlimited),
+	row("default_acr", taken, never, unlimited).named("default_acr_values"),
+	row("refresh_rotation", emptied(RotationOn), never, limitRotation),
+	row("claims_in_id_token", emptied(ClaimsOff), never, limitClaims),
 	fixed("program"),
 	silent("last_used_at"),
 	silent("last_without_pkce_at"),
@@ -179,10 +167,25 @@ var applicationFields = []Field{
 	silent("version"),
 }
 
-// fixed is a column that no registration changes.
-func fixed(column string) Field {
-	return Field{Column: column, Vouched: never, GivesAway: never, Limit: unlimited}
+// row is a field that a registration changes.
+func row(column string, vouched, givesAway func(Change) bool, limit func(*Rules, Allowance, *storage.Application)) Field {
+	return Field{Column: column, Name: column, Vouched: vouched, GivesAway: givesAway, Limit: limit, Exceeds: changed}
 }
+
+// named sets the name in forms and in messages.
+func (f Field) named(name string) Field {
+	f.Name = name
+	return f
+}
+
+// beyond replaces the question whether an application has more than it can use now.
+func (f Field) beyond(exceeds func(Change) bool) Field {
+	f.Exceeds = exceeds
+	return f
+}
+
+// fixed is a column that no registration changes.
+func fixed(column string) Field { return row(column, never, never, unlimited) }
 
 func silent(column string) Field {
 	f := fixed(column)

@@ -20,7 +20,8 @@ func undecided(record any, table []Field) []string {
 		}
 		column := f.Tag.Get("db")
 		i := slices.IndexFunc(table, func(row Field) bool { return row.Column == column })
-		if i < 0 || table[i].Vouched == nil || table[i].GivesAway == nil || table[i].Limit == nil {
+		if i < 0 || table[i].Vouched == nil || table[i].GivesAway == nil ||
+			table[i].Limit == nil || table[i].Exceeds == nil {
 			found = append(found, column)
 		}
 	}
@@ -47,6 +48,7 @@ func TestEveryFieldOfAnApplicationSaysHowItWeakens(t *testing.T) {
 		func(f *Field) { f.Vouched = nil },
 		func(f *Field) { f.GivesAway = nil },
 		func(f *Field) { f.Limit = nil },
+		func(f *Field) { f.Exceeds = nil },
 	} {
 		row := fixed("added")
 		forgotten(&row)
@@ -165,6 +167,33 @@ func TestChangeOfOneField(t *testing.T) {
 		}
 		if d := cmp.Diff(test.columns, columns); d != "" {
 			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func TestRightsBeyondTheStandingAreNoticed(t *testing.T) {
+	c := settings()
+	restricted(&c)
+	for name, test := range map[string]struct {
+		set  func(*storage.Application)
+		more bool
+	}{
+		"nothing":                    {func(*storage.Application) {}, false},
+		"a short lifetime":           {func(a *storage.Application) { a.AccessTokenLifetime = 1 }, false},
+		"a long lifetime":            {func(a *storage.Application) { a.AccessTokenLifetime = 1 << 40 }, true},
+		"a long lifetime of refresh": {func(a *storage.Application) { a.RefreshTokenLifetime = 1 << 40 }, true},
+		"a scope":                    {func(a *storage.Application) { a.Scopes = "read" }, false},
+		"another scope":              {func(a *storage.Application) { a.Scopes = "read write" }, true},
+		"another grant":              {func(a *storage.Application) { a.GrantTypes += " " + GrantClient }, true},
+		"introspection":              {func(a *storage.Application) { a.MayIntrospect = true }, true},
+		"rotation":                   {func(a *storage.Application) { a.RefreshRotation = RotationOn }, false},
+		"no rotation":                {func(a *storage.Application) { a.RefreshRotation = RotationOff }, true},
+		"http":                       {func(a *storage.Application) { a.RedirectURIs = "http://app.example.org/" }, true},
+	} {
+		a := storage.Application{Responsible: storage.ByNobody, ClientType: Public, GrantTypes: GrantCode}
+		test.set(&a)
+		if _, more := New(c).EffectiveRights(a); more != test.more {
+			t.Errorf("%s: more than it can use: %t", name, more)
 		}
 	}
 }

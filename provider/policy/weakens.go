@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"reflect"
 
 	"mandate/storage"
@@ -43,12 +42,7 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 // The second result reports whether rights are registered that it cannot use now.
 func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, bool) {
 	now := c.Effective(a)
-	more := asked(Change{rules: c, was: &a, now: &now}, func(f Field) func(Change) bool {
-		if f.Exceeds == nil {
-			return changed
-		}
-		return f.Exceeds
-	})
+	more := asked(Change{rules: c, was: &a, now: &now}, func(f Field) func(Change) bool { return f.Exceeds })
 	return now, len(more) > 0
 }
 
@@ -59,7 +53,7 @@ func (c *Rules) Vouched(was, now storage.Application) map[string]bool {
 	for _, f := range asked(
 		Change{rules: c, was: &was, now: &now}, func(f Field) func(Change) bool { return f.Vouched },
 	) {
-		found[cmp.Or(f.Name, f.Column)] = true
+		found[f.Name] = true
 	}
 	return found
 }
