@@ -84,15 +84,15 @@ var printed = []program{
 		shows: noGroups, start: keycloak,
 	},
 	{
-		name: "Spring Boot 3.5", version: springVersion("spring3"), preset: "spring-boot-3", login: "/", shows: complete,
+		name: "Spring Boot 3.5", version: springVersion("pom3.xml"), preset: "spring-boot-3", login: "/", shows: complete,
 		start: func(t *testing.T, s *site) *exec.Cmd {
-			return withProperties(t, s, spring(t, "spring3"), "application.properties")
+			return withProperties(t, s, spring(t, "pom3.xml"), "application.properties")
 		},
 	},
 	{
-		name: "Spring Boot 4", version: springVersion("spring4"), preset: "spring-boot", login: "/", shows: complete,
+		name: "Spring Boot 4", version: springVersion("pom4.xml"), preset: "spring-boot", login: "/", shows: complete,
 		start: func(t *testing.T, s *site) *exec.Cmd {
-			return withProperties(t, s, spring(t, "spring4"), "application.properties")
+			return withProperties(t, s, spring(t, "pom4.xml"), "application.properties")
 		},
 	},
 	{
