@@ -175,11 +175,18 @@ func (b *besieged) under(ctx context.Context, s *siege, rate float64) error {
 		if err != nil {
 			return err
 		}
+		connected := make(chan struct{})
+		tries.Connected = func() { close(connected) }
 		go func() {
 			out, err := tries.Run(during) // the siege is stopped; the answers until then count
 			why = err
 			ended <- out
 		}()
+		select {
+		case <-connected:
+		case tried := <-ended:
+			ended <- tried // it could not connect
+		}
 		select {
 		case <-time.After(time.Second): // the queues fill
 		case <-ctx.Done():

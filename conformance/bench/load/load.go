@@ -36,6 +36,8 @@ type Load struct {
 	Rate float64
 	From func() net.Addr // returns the address from which a connection comes; nil leaves it to the system
 	Each int             // number of requests after which a connection is replaced; 0 means never
+	// Connected is called when all workers are connected; it may be nil.
+	Connected func()
 }
 
 // Outcome is the result of a load.
@@ -103,6 +105,9 @@ func (l Load) Run(ctx context.Context) (*Outcome, error) {
 			}
 			return nil, fmt.Errorf("connect to %s: %w", l.To.address, err)
 		}
+	}
+	if l.Connected != nil {
+		l.Connected()
 	}
 	start := time.Now()
 	end := start.Add(l.Length)
