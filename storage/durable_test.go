@@ -101,16 +101,39 @@ func TestNothingIsReportedAsStoredThatTheStandbyDoesNotHave(t *testing.T) {
 	}
 }
 
+// late is a context whose time ends when the test closes over.
+type late struct {
+	context.Context
+	over chan struct{}
+}
+
+func (l late) Done() <-chan struct{} { return l.over }
+
+func (l late) Err() error {
+	select {
+	case <-l.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // The time of a request ends while its commit waits.
 func TestCommitIsNotCancelledAtTheEndOfTheRequest(t *testing.T) {
 	a := newAlone(t)
 	for name, write := range a.writesOfEachKind(t) {
 		a.server.StandbyIsMissing(t)
-		ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		err := write(ctx)
-		stop()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", name, err)
+		ctx, done := late{t.Context(), make(chan struct{})}, make(chan error, 1)
+		go func() { done <- write(ctx) }()
+		eventually(t, name+" waits for the standby", func() bool { return a.server.Waiting(t, time.Time{}) == 1 })
+		close(ctx.over)
+		select {
+		case err := <-done:
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s: the request waits on", name)
 		}
 		if a.server.Waiting(t, time.Time{}) == 0 {
 			t.Errorf("%s: its commit does not wait any more", name)

@@ -171,7 +171,7 @@ func isALabel(label string) bool {
 func ascii(host string) string {
 	if literal, is := strings.CutPrefix(host, "["); is {
 		address, err := netip.ParseAddr(strings.TrimSuffix(literal, "]"))
-		if err == nil {
+		if err == nil && address.Zone() == "" {
 			return "[" + literalOf(address) + "]"
 		}
 	}

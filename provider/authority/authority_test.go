@@ -34,7 +34,7 @@ var foreign = map[string]string{
 var broken = []string{
 	"", ":443", "user@client.example", "@client.example", "client.example:443@evil.example", "client.example:", "client.example:x", "client.example:-1", "client.example:+1", "client.example:65536",
 	"client.example:80:80", "client.example:١", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "256.1.1.1", "a.1", "1.2.3.4.5", "0x", "-client.example", "client-.example", "client..example", ".example", ".",
-	"[::1", "[::1]x", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[127.0.0.1]", "[]", "::1", "xn--.example", "xn--abc-.example", "xn--a.example", "xn--localhost-", "xn--ls8h=.example", "client.example;x", "client.example,x", "*.client.example",
+	"[::1", "[::1]x", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[::%00 ]", "[127.0.0.1]", "[]", "::1", "xn--.example", "xn--abc-.example", "xn--a.example", "xn--localhost-", "xn--ls8h=.example", "client.example;x", "client.example,x", "*.client.example",
 	"client$.example", "client+.example", "client!.example", "(client).example", strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127) + "example", "xn--" + "ocalhost-6s34d",
 }
 
