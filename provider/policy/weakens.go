@@ -32,11 +32,21 @@ var columnIndex = func() map[string]int {
 // effect again when its standing allows them.
 func (c *Rules) Effective(a storage.Application) storage.Application {
 	may := c.AllowanceOf(a)
-	for _, f := range applicationFields {
-		f.Limit(c, may, &a)
+	for _, limit := range applicationLimits {
+		limit(c, may, &a)
 	}
 	return a
 }
+
+// applicationLimits are the fields that a standing limits: each token request and introspection asks them.
+var applicationLimits = func() (limits []func(*Rules, Allowance, *storage.Application)) {
+	for _, f := range applicationFields {
+		if reflect.ValueOf(f.Limit).Pointer() != reflect.ValueOf(unlimited).Pointer() {
+			limits = append(limits, f.Limit)
+		}
+	}
+	return limits
+}()
 
 // EffectiveRights returns an application with the rights that it has now, as Effective does.
 // The second result reports whether rights are registered that it cannot use now.
