@@ -9,7 +9,8 @@ var table = [...]Code{
 			{
 				"pkce-missing",
 				"code_challenge is missing",
-				"Turn on PKCE with S256 in the program. If it has no such setting, an administrator can let this application come without it.",
+				"Turn on PKCE with S256 in the program. If it has no such setting, an administrator can let this " +
+					"application come without it.",
 				"pkce",
 			},
 			{
@@ -57,7 +58,8 @@ var table = [...]Code{
 			{
 				"body",
 				"Send the parameters in the body",
-				"Let the program send a POST with the parameters in its body, form-encoded. The query of the URL is in the logs of many computers.",
+				"Let the program send a POST with the parameters in its body, form-encoded. The query of the URL is " +
+					"in the logs of many computers.",
 				"",
 			},
 		}},
@@ -65,12 +67,14 @@ var table = [...]Code{
 		Name:   "invalid_client",
 		Source: "RFC 6749 §5.2",
 		Cause:  "The server does not know the application, or the application has not proved who it is.",
-		Cure:   "Compare the client ID and the secret in the program with those of its page here. They must be of this server, and without spaces around them.",
+		Cure: "Compare the client ID and the secret in the program with those of its page here. They must be of " +
+			"this server, and without spaces around them.",
 		Cases: []Case{
 			{
 				"secret-wrong",
 				"or the secret is wrong",
-				"The program has sent another secret than the registered one. Copy the secret again, or replace it if it is lost.",
+				"The program has sent another secret than the registered one. Copy the secret again, or replace it " +
+					"if it is lost.",
 				RotateSecret,
 			},
 			{
@@ -82,20 +86,23 @@ var table = [...]Code{
 			{
 				"secret-missing",
 				"must send its secret",
-				"Enter the client secret in the program. If the program cannot keep a secret, register it as a public application.",
+				"Enter the client secret in the program. If the program cannot keep a secret, register it as a " +
+					"public application.",
 				RotateSecret,
 			},
 			{"no-secret", "has no secret", "Remove the client secret from the settings of the program.", ""},
 			{
 				"not-sent",
 				"does not identify the client",
-				"Enter the client ID and the client secret in the program. If it has them, a proxy has removed the header Authorization.",
+				"Enter the client ID and the client secret in the program. If it has them, a proxy has removed the " +
+					"header Authorization.",
 				"",
 			},
 			{
 				"no-certificate",
 				"has no client certificate",
-				"Let the program send its certificate to the endpoint in mtls_endpoint_aliases of the metadata. A proxy in between must pass it on.",
+				"Let the program send its certificate to the endpoint in mtls_endpoint_aliases of the metadata. A " +
+					"proxy in between must pass it on.",
 				"",
 			},
 			{
@@ -108,7 +115,8 @@ var table = [...]Code{
 			{
 				"unknown",
 				"No application with this client_id",
-				"Compare the client ID in the program with that of the page of the application, and the address of the server with the issuer.",
+				"Compare the client ID in the program with that of the page of the application, and the address of " +
+					"the server with the issuer.",
 				"",
 			},
 		},
@@ -116,43 +124,50 @@ var table = [...]Code{
 	{
 		Name:   "invalid_grant",
 		Source: "RFC 6749 §5.2",
-		Cause:  "The code, the refresh token, the device code or the password is wrong, expired or already used, or it belongs to another application or another login.",
-		Cure:   "Read error_description. Usually the program only has to begin a new login.",
+		Cause: "The code, the refresh token, the device code or the password is wrong, expired or already used, or " +
+			"it belongs to another application or another login.",
+		Cure: "Read error_description. Usually the program only has to begin a new login.",
 		Cases: []Case{
 			{
 				"code-verifier",
 				"code_verifier",
-				"The program must send the code verifier of the same login: check that it keeps the verifier until the browser comes back, also with several servers.",
+				"The program must send the code verifier of the same login: check that it keeps the verifier until " +
+					"the browser comes back, also with several servers.",
 				"",
 			},
 			{
 				"other-redirect-uri",
 				"is not the one of the authorization request",
-				"The program must send the same redirect_uri in both requests: check its base URL, and what a proxy does to scheme and host.",
+				"The program must send the same redirect_uri in both requests: check its base URL, and what a proxy " +
+					"does to scheme and host.",
 				"",
 			},
 			{
 				"code-unknown",
 				"code is unknown",
-				"A code works once, for a short time. Check that the program does not redeem it twice, and that its clock and its network are not slow.",
+				"A code works once, for a short time. Check that the program does not redeem it twice, and that its " +
+					"clock and its network are not slow.",
 				"",
 			},
 			{
 				"code-used",
 				"code was already used",
-				"A code works once. Check that the program does not redeem it twice, for example because a page was loaded again.",
+				"A code works once. Check that the program does not redeem it twice, for example because a page was " +
+					"loaded again.",
 				"",
 			},
 			{
 				"refresh-used",
 				"refresh token was already used",
-				"Refresh tokens are replaced at each use. If several parts of the program refresh at the same time, let one of them do it.",
+				"Refresh tokens are replaced at each use. If several parts of the program refresh at the same time, " +
+					"let one of them do it.",
 				"refresh_rotation",
 			},
 			{
 				"refresh-unknown",
 				"refresh token is unknown",
-				"The program holds an old refresh token, or the person or an administrator has ended the access. Begin a new login.",
+				"The program holds an old refresh token, or the person or an administrator has ended the access. " +
+					"Begin a new login.",
 				"",
 			},
 			{
@@ -195,30 +210,37 @@ var table = [...]Code{
 		}},
 	{Name: "unsupported_response_type", Source: "RFC 6749 §4.1.2.1", Direct: true,
 		Cause: "The program asks for another response than an authorization code.",
-		Cure:  "Set the program to the authorization code flow (response_type=code). The implicit flow is not supported."},
+		Cure: "Set the program to the authorization code flow (response_type=code). The implicit flow is not " +
+			"supported."},
 	{Name: "unsupported_grant_type", Source: "RFC 6749 §5.2", Field: "grant_type", Direct: true,
 		Cause: "The server does not know this grant type.",
 		Cure:  "Choose another grant in the program."},
 	{Name: "access_denied", Source: "RFC 6749 §4.1.2.1, RFC 8628 §3.5",
 		Cause: "The person has denied the request, or may not do this.",
-		Cure:  "Begin again if the person has chosen the wrong button. Otherwise error_description says who can allow it."},
+		Cure: "Begin again if the person has chosen the wrong button. Otherwise error_description says who can " +
+			"allow it."},
 	{
 		Name:   "login_required",
 		Source: "OIDC Core §3.1.2.6",
 		Cause:  "The program asked for a login without any page (prompt=none), and the person must sign in.",
-		Cure:   "Let the program begin a login without prompt=none. In a frame on another site, the browser sends no session.",
+		Cure: "Let the program begin a login without prompt=none. In a frame on another site, the browser sends " +
+			"no session.",
 	},
 	{
 		Name:   "consent_required",
 		Source: "OIDC Core §3.1.2.6",
-		Cause:  "The program asked for a login without any page (prompt=none), and the person must approve the request.",
-		Cure:   "Let the program begin a login without prompt=none. An administrator can let an application of the operator skip the consent.",
+		Cause: "The program asked for a login without any page (prompt=none), and the person must approve the " +
+			"request.",
+		Cure: "Let the program begin a login without prompt=none. An administrator can let an application of the " +
+			"operator skip the consent.",
 	},
 	{
 		Name:   "unmet_authentication_requirements",
 		Source: "OIDC Unmet Authentication Requirements §3, RFC 9470 §5",
-		Cause:  "The person has not signed in as strongly as the request or the application requires, or the server does not know this level.",
-		Cure:   "Let the program ask for a level in acr_values that the metadata lists. The person needs a second factor for the stronger ones.",
+		Cause: "The person has not signed in as strongly as the request or the application requires, or the server " +
+			"does not know this level.",
+		Cure: "Let the program ask for a level in acr_values that the metadata lists. The person needs a second " +
+			"factor for the stronger ones.",
 	},
 	{Name: "request_uri_not_supported", Source: "OIDC Core §3.1.2.6",
 		Cause: "The program sends a request object by reference, which this server does not read.",
@@ -230,11 +252,13 @@ var table = [...]Code{
 		Name:   "invalid_request_uri",
 		Source: "OIDC Core §3.1.2.6, RFC 9126 §2.2",
 		Cause:  "The request_uri is unknown, expired or already used, or what it leads to cannot be read.",
-		Cure:   "Push the request again: each request_uri works once, for a short time. Load no old login page from the history of the browser.",
+		Cure: "Push the request again: each request_uri works once, for a short time. Load no old login page from " +
+			"the history of the browser.",
 	},
 	{Name: "invalid_request_object", Source: "RFC 9101 §6, §7",
-		Cause: "The request object is not valid: its signature, its audience, its lifetime or one of its claims is wrong.",
-		Cure:  "Read error_description. Often the key is not the registered one, or the audience is not the issuer."},
+		Cause: "The request object is not valid: its signature, its audience, its lifetime or one of its claims is " +
+			"wrong.",
+		Cure: "Read error_description. Often the key is not the registered one, or the audience is not the issuer."},
 	{Name: "invalid_target", Source: "RFC 8707 §2", Field: "resources", Direct: true,
 		Cause: "A value of resource is malformed, unknown, not available to this application, or was not granted.",
 		Cure:  "Compare the resource that the program names with those that the application may use."},
@@ -250,8 +274,10 @@ var table = [...]Code{
 	{
 		Name:   "invalid_token",
 		Source: "RFC 6750 §3.1",
-		Cause:  "The token in the header Authorization is unknown, expired, revoked, for another resource, or bound to another key.",
-		Cure:   "Get a new token: refresh it, or begin a new login. An access token is for the API that it was requested for.",
+		Cause: "The token in the header Authorization is unknown, expired, revoked, for another resource, or bound " +
+			"to another key.",
+		Cure: "Get a new token: refresh it, or begin a new login. An access token is for the API that it was " +
+			"requested for.",
 	},
 	{Name: "insufficient_scope", Source: "RFC 6750 §3.1",
 		Cause: "The token does not have the scope that this request needs.",
@@ -260,19 +286,22 @@ var table = [...]Code{
 		Name:   "insufficient_user_authentication",
 		Source: "RFC 9470 §3",
 		Cause:  "The API needs a more recent or a stronger login than that of the token.",
-		Cure:   "Send the person to the authorization endpoint again, with the acr_values or the max_age of the header WWW-Authenticate.",
+		Cure: "Send the person to the authorization endpoint again, with the acr_values or the max_age of the " +
+			"header WWW-Authenticate.",
 	},
 	{
 		Name:   "invalid_dpop_proof",
 		Source: "RFC 9449 §5, §7.1",
 		Cause:  "The DPoP proof is malformed, too old, used before, or for another request.",
-		Cure:   "Make a new proof for each request, with the method and the address of this request. Check the clock of the program.",
+		Cure: "Make a new proof for each request, with the method and the address of this request. Check the " +
+			"clock of the program.",
 	},
 	{
 		Name:   "use_dpop_nonce",
 		Source: "RFC 9449 §8, §9",
 		Cause:  "The server requires a nonce in the DPoP proof.",
-		Cure:   "Send the request again, with the nonce of the header DPoP-Nonce in a new proof. Most libraries do it by themselves.",
+		Cure: "Send the request again, with the nonce of the header DPoP-Nonce in a new proof. Most libraries do " +
+			"it by themselves.",
 	},
 	{Name: "invalid_redirect_uri", Source: "RFC 7591 §3.2.2",
 		Cause: "A redirect URI of the registration is not allowed.",
@@ -305,7 +334,8 @@ var table = [...]Code{
 			{
 				"quota",
 				"quota",
-				"The application has used up its quota. The operator can raise it, or an administrator can take the application over.",
+				"The application has used up its quota. The operator can raise it, or an administrator can take the " +
+					"application over.",
 				"",
 			},
 		}},
