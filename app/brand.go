@@ -12,27 +12,21 @@ import (
 
 // brandOf returns the brand of the settings, or an error that names the setting to correct.
 func brandOf(c *config.Config) (templates.Brand, error) {
-	b := templates.Brand{
-		Name:       c.BrandName,
-		Color:      c.BrandColor,
-		HelpURL:    c.HelpURL,
-		TermsURL:   c.TermsURL,
-		PrivacyURL: c.PrivacyURL,
-	}
+	b := c.Brand
 	var problems []error
 	if b.Color != "" {
 		if err := templates.CheckColor(b.Color); err != nil {
 			problems = append(problems, fmt.Errorf("BRAND_COLOR %s %w", b.Color, err))
 		}
 	}
-	if c.BrandLogoFile != "" {
+	if b.LogoFile != "" {
 		var err error
-		b.Logo, err = readLogo(c.BrandLogoFile)
+		b.Logo, err = readLogo(b.LogoFile)
 		if err == nil {
 			err = templates.CheckLogo(b.Logo)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("BRAND_LOGO_FILE %s %w", c.BrandLogoFile, err))
+			problems = append(problems, fmt.Errorf("BRAND_LOGO_FILE %s %w", b.LogoFile, err))
 		}
 	}
 	return b, errors.Join(problems...)

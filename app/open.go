@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"mandate/app/config"
 	"mandate/app/eventlog"
@@ -21,7 +20,6 @@ import (
 	"mandate/provider"
 	"mandate/provider/events"
 	"mandate/provider/outbound"
-	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/registration"
 	"mandate/provider/resources"
@@ -126,8 +124,8 @@ func (a *App) prepare(ctx context.Context, may Purpose, documents *outbound.Peer
 	if err != nil {
 		return err
 	}
-	c.Name = a.Settings.BrandName
-	c.Languages = languages.Tags()
+	c.People.Name = a.Settings.Brand.Name
+	c.People.Languages = languages.Tags()
 	a.Provider, err = provider.New(ctx, c, a.Store, a.log)
 	return err
 }
@@ -141,11 +139,7 @@ func OpenStore(ctx context.Context, settings *config.Config, may Purpose) (*stor
 			return nil, err
 		}
 	}
-	store, err := storage.Config{
-		URL:            settings.DatabaseURL,
-		ListenURL:      settings.DatabaseListenURL,
-		MaxConnections: settings.DatabaseMaxConnections,
-	}.Open(ctx)
+	store, err := settings.Database.Open(ctx)
 	if err != nil {
 		if advice := openAdvice(file, err); advice != "" {
 			err = fmt.Errorf("%w: %s", err, advice)
@@ -257,10 +251,8 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 	for i, issuer := range p.SoftwareStatementIssuers {
 		issuers[i] = issuer.Trusted()
 	}
-	servers := make([]people.Server, len(c.SignInServers))
-	for i, server := range c.SignInServers {
-		servers[i] = server.Server()
-	}
+	hashing := c.Hashing
+	hashing.Concurrency = cmp.Or(hashing.Concurrency, hashesWithin(MemoryOf(os.DirFS("/")), int(hashing.MemoryKiB)))
 	return provider.Config{
 		Issuer:                c.BaseURL + "/o",
 		ServerKey:             key,
@@ -286,7 +278,6 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		OpenRefreshGrace:         p.OpenRefreshTokenGracePeriod,
 		Resources:                resources,
 		StatementIssuers:         issuers,
-		SignInServers:            servers,
 		AccessTokenLifetime:      p.AccessTokenExpire,
 		JWTAccessTokenLifetime:   p.JWTAccessTokenExpire,
 		RefreshTokenLifetime:     p.RefreshTokenExpire,
@@ -301,29 +292,17 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		Grant:                    p.Grant,
 		Redirects:                p.Redirects,
 		Keys:                     p.Keys,
+		Outbound:                 c.Outbound,
+		People:                   c.People,
+		Notices:                  c.Notices,
+		Hashing:                  hashing,
+		Mail:                     c.Mail,
 		Logout:                   p.Logout,
 		ClientCertificates:       c.MTLSListen != "" || c.MTLSCertificateHeader != "",
 		CertificateURL:           c.MTLSBaseURL,
-		OutboundNetworks:         c.OutboundAllowedNetworks,
-		SessionLifetime:          c.SessionCookieAge,
-		SessionIdle:              c.SessionIdle,
-		PasswordMinLength:        c.PasswordMinLength,
-		SignUp:                   c.SignUp,
-		SignUpDomains:            c.SignUpAllowedDomains,
-		SignUpMailsPerHour:       c.SignUpMaxMailsPerHour,
-		InvitationLifetime:       c.InvitationExpire,
-		SecondFactor:             c.SecondFactor,
-		SecondFactorGrace:        time.Duration(c.SecondFactorGraceDays) * 24 * time.Hour,
-		PasswordMemoryKiB:        uint32(c.PasswordHashMemoryKiB),
-		PasswordIterations:       uint32(c.PasswordHashIterations),
-		PasswordConcurrency: cmp.Or(
-			c.PasswordHashConcurrency, hashesWithin(MemoryOf(os.DirFS("/")), c.PasswordHashMemoryKiB),
-		),
-		MailServer:     c.SMTPURL,
-		MailFrom:       c.MailFrom,
-		EventRetention: time.Duration(c.EventRetentionDays) * 24 * time.Hour,
-		SweepInterval:  c.CleanupInterval,
-		MaxStaleness:   c.MaxStaleness,
-		SweepBatch:     p.ClearExpiredTokensBatchSize,
+		EventRetention:           c.EventRetention,
+		SweepInterval:            c.CleanupInterval,
+		MaxStaleness:             c.MaxStaleness,
+		SweepBatch:               p.ClearExpiredTokensBatchSize,
 	}
 }

@@ -23,7 +23,9 @@ import (
 	"mandate/handlers/web"
 	"mandate/provider"
 	"mandate/provider/authorize"
+	"mandate/provider/limits"
 	"mandate/provider/passkey/passkeytest"
+	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -69,9 +71,8 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 		AccessTokenLifetime:     time.Hour,
 		RefreshTokenLifetime:    time.Hour,
 		RefreshTokenMaxLifetime: time.Hour,
-		SessionLifetime:         time.Hour,
-		PasswordMemoryKiB:       64,
-		PasswordIterations:      1,
+		People:                  people.Config{SessionLifetime: time.Hour},
+		Hashing:                 limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 	}, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 	"mandate/provider"
 	"mandate/provider/authorize"
 	"mandate/provider/device"
+	"mandate/provider/limits"
+	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/resources"
@@ -95,10 +97,9 @@ func siteOver(t *testing.T, path string, apis []resources.Registration, change .
 		RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		Resources:               apis,
 		OpenID:                  config.OpenID,
-		SessionLifetime:         time.Hour,
+		People:                  people.Config{SessionLifetime: time.Hour},
 		Device:                  device.Config{Lifetime: 10 * time.Minute},
-		PasswordMemoryKiB:       64,
-		PasswordIterations:      1,
+		Hashing:                 limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 	}, store, log)
 	if err != nil {
 		t.Fatal(err)

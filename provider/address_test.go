@@ -10,7 +10,7 @@ import (
 // An address has one form, whatever way it comes in: otherwise two people have the same one, and mail goes astray.
 func TestAddressOnEveryWayIn(t *testing.T) {
 	const typed, form, unread = "Ann@BÜCHER.example", "Ann@xn--bcher-kva.example", "=?utf-8?q?ann?=@company.example"
-	open := func(c *Config) { inviting(c); c.SignUpDomains = nil }
+	open := func(c *Config) { inviting(c); c.People.SignUpDomains = nil }
 	ways := map[string]func(f *fixture, address string) (string, error){
 		"added": func(f *fixture, address string) (string, error) {
 			u, err := f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{

@@ -129,7 +129,7 @@ func TestWrongSecondFactorIsTold(t *testing.T) {
 // minute.
 func TestSessionInUseDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.SessionIdle = time.Minute })
+		f := begin(t, func(c *Config) { c.People.SessionIdle = time.Minute })
 		f.person("alice")
 		in, err := f.People.Login(t.Context(), "alice", goodPassword, home)
 		if err != nil {

@@ -49,7 +49,7 @@ func bad(found []checkup.Finding) string {
 func TestCheckupFindsWhatIsStored(t *testing.T) {
 	mails := smtpd.Start(t, smtpd.Options{})
 	f := begin(t, openID, func(c *Config) {
-		c.MailServer, c.MailFrom, c.Letters = "smtp://"+mails.Address, "noreply@example.org", plain
+		c.Mail.URL, c.Mail.From, c.Letters = "smtp://"+mails.Address, "noreply@example.org", plain
 	})
 	app := f.app()
 	if got := bad(f.inside(t)); got != "" {

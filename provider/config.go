@@ -3,7 +3,6 @@ package provider
 import (
 	"crypto/x509"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"mandate/provider/device"
 	"mandate/provider/grant"
 	"mandate/provider/keys"
+	"mandate/provider/limits"
 	"mandate/provider/logout"
 	"mandate/provider/loopback"
 	"mandate/provider/mail"
@@ -79,10 +79,12 @@ type Config struct {
 	Redirects redirect.Policy
 	Keys      keys.Config
 	Logout    logout.Config
+	Outbound  outbound.Config // the special-use networks that the server may call if an application has registered an address there
+	People    people.Config
+	Notices   notices.Config
+	Hashing   limits.Config
+	Mail      mail.Config
 
-	// OutboundNetworks are the special-use addresses that the server may call if an
-	// application has registered one. It calls no other special-use address.
-	OutboundNetworks []netip.Prefix
 	// DocumentHost is a server on this machine that metadata documents of clients may be
 	// fetched from, for a check of this server; nil: there is none.
 	DocumentHost *outbound.Peer
@@ -97,38 +99,8 @@ type Config struct {
 	ClientAuthorities  *x509.CertPool
 	CertificateURL     string
 
-	SessionLifetime time.Duration
-	SessionIdle     time.Duration
-
-	PasswordMinLength   int
-	PasswordMemoryKiB   uint32
-	PasswordIterations  uint32
-	PasswordConcurrency int // 0: calculated from the cores and the memory
-
-	// SecondFactor says of whom a second factor is demanded: one of the policies of package people. A
-	// person has SecondFactorGrace for adding it, from the first sign-in under the policy.
-	SecondFactor      string
-	SecondFactorGrace time.Duration
-	// MailServer is the URL of the SMTP server, and MailFrom the sender. If MailServer is empty
-	// or Letters is nil, the server sends no mail.
-	MailServer, MailFrom string
-	Letters              notices.Letters
-	// Name is the name of the service, in authenticator apps and in lists of passkeys. Empty: authenticator apps
-	// show the host of the server.
-	Name string
-	// Languages are the language tags of those in which people can read pages and mail.
-	Languages []string
-
-	// SignUp says who may make an account: one of the policies of package people. SignUpDomains are the
-	// domains of people who may do so without an invitation; none: there is no limit.
-	SignUp             string
-	SignUpDomains      []string
-	SignUpMailsPerHour int           // that people who ask for an account can cause; 0: no limit
-	InvitationLifetime time.Duration // unless an invitation says otherwise
-
-	// SignInServers are other servers with which people sign in. Their RedirectURI is set by this
-	// server.
-	SignInServers []people.Server
+	// Letters writes the mail to people. If it is nil, or Mail names no server, the server sends no mail.
+	Letters notices.Letters
 
 	// EventRetention is how long the event log keeps a row; 0: for ever.
 	EventRetention time.Duration
@@ -158,29 +130,17 @@ func (c Config) rules() *policy.Rules {
 
 // people returns the settings of package people.
 func (c Config) people() people.Config {
-	return people.Config{
-		SessionLifetime:    c.SessionLifetime,
-		SessionIdle:        c.SessionIdle,
-		PasswordMinLength:  c.PasswordMinLength,
-		SecondFactor:       c.SecondFactor,
-		SecondFactorGrace:  c.SecondFactorGrace,
-		Name:               c.Name,
-		ServerName:         c.serverName(),
-		Passkeys:           passkey.Usable(c.origin()),
-		Base:               c.tokens().Audience(),
-		Servers:            c.servers(),
-		Languages:          c.Languages,
-		SignUp:             c.SignUp,
-		SignUpDomains:      c.SignUpDomains,
-		InvitationLifetime: c.InvitationLifetime,
-	}
+	all := c.People
+	all.ServerName, all.Base, all.Servers = c.serverName(), c.tokens().Audience(), c.servers()
+	all.Passkeys = passkey.Usable(c.origin())
+	return all
 }
 
 // servers returns the other servers with the redirect URI of each.
 //
 // RFC 9700 §4.4.2.2: with a redirect URI for each server, a response says which server it is of.
 func (c Config) servers() []people.Server {
-	servers := slices.Clone(c.SignInServers)
+	servers := slices.Clone(c.People.Servers)
 	for i := range servers {
 		servers[i].RedirectURI = c.tokens().Audience() + "/login/with/" + servers[i].Name + "/callback/"
 	}
@@ -189,8 +149,8 @@ func (c Config) servers() []people.Server {
 
 // serverName returns the name of this server in an authenticator app.
 func (c Config) serverName() string {
-	if c.Name != "" {
-		return c.Name
+	if c.People.Name != "" {
+		return c.People.Name
 	}
 	u, err := url.Parse(c.Issuer)
 	if err != nil || u.Host == "" {
@@ -210,10 +170,10 @@ func (c Config) origin() *url.URL {
 
 // mail returns the sender of mail, or nil if there is no mail server.
 func (c Config) mail() (*mail.Sender, error) {
-	if c.MailServer == "" {
+	if c.Mail.URL == "" {
 		return nil, nil
 	}
-	return mail.New(mail.Config{URL: c.MailServer, From: c.MailFrom})
+	return mail.New(c.Mail)
 }
 
 // clients returns the settings of package clients. They contain a key that is derived from
@@ -261,7 +221,7 @@ func (c Config) open() clients.OpenConfig {
 		NoLoopback: err != nil || !loopback.InBrowser(at.Hostname()),
 	}
 	if len(open.Hosts) > 0 {
-		open.Outbound.Networks = c.OutboundNetworks
+		open.Outbound.Networks = c.Outbound.Networks
 	}
 	return open
 }
@@ -329,7 +289,7 @@ func (c Config) authorize(acrValues []string) authorize.Config {
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	ring := c.Keys
 	ring.OpenID, ring.IDTokenLifetime, ring.JWTAccessTokenLifetime = c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime
-	ring.SessionLifetime, ring.MaxStaleness = c.SessionLifetime, c.MaxStaleness
+	ring.SessionLifetime, ring.MaxStaleness = c.People.SessionLifetime, c.MaxStaleness
 	ring.JWTMax = rules.Allowance(policy.StandingAdministrator).JWTMax
 	ring.LongestSigned = resources.LongestSigned(c.Resources)
 	return ring

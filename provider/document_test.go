@@ -70,7 +70,7 @@ func (s *documentSite) fetches(path string) int {
 func (s *documentSite) reads(c *Config) {
 	c.Issuer = "http://127.0.0.1:8000/o"
 	c.Open = clients.OpenConfig{Clients: []string{clients.OpenDocuments}, LocalhostLoopback: true, Hosts: []string{"127.0.0.1", "client.example"}}
-	c.OutboundNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	c.Outbound.Networks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	c.TraceOutbound = func(rt http.RoundTripper) http.RoundTripper {
 		trusting := rt.(*http.Transport).Clone()
 		trusting.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
@@ -398,7 +398,7 @@ func TestDocumentsFromSpecialUseAddresses(t *testing.T) {
 		"a server on localhost":                    {func(c *Config) { c.Issuer = "http://localhost:8000/o" }, true},
 		"a server on the internet":                 {func(c *Config) { c.Issuer = "https://auth.example/o" }, false},
 		"every host may come":                      {func(c *Config) { c.Open.Hosts = nil }, false},
-		"the network is not listed":                {func(c *Config) { c.OutboundNetworks = nil }, false},
+		"the network is not listed":                {func(c *Config) { c.Outbound.Networks = nil }, false},
 	} {
 		site := newDocumentSite(t)
 		f := begin(t, site.reads, test.change)

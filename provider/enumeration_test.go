@@ -30,7 +30,7 @@ func (f *fixture) statements(work func()) string {
 // and from whatever network.
 func TestAttackStatementsTellWhoHasAnAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, mailsTo(nowhere), func(c *Config) { c.SignUp = people.SignUpOpen })
+		f := begin(t, mailsTo(nowhere), func(c *Config) { c.People.SignUp = people.SignUpOpen })
 		verified := &people.Profile{EmailVerified: true}
 		for _, one := range []people.Person{{Username: "alice", Email: "a@example.org", Profile: verified},
 			{Username: "bob", Email: "typed@example.org"}, {Username: "name@example.org"},

@@ -438,7 +438,7 @@ func TestAttackCodesAreLockedForOthers(t *testing.T) {
 
 func TestSecondFactorPolicy(t *testing.T) {
 	with := func(policy string, grace time.Duration) func(*Config) {
-		return func(c *Config) { c.SecondFactor, c.SecondFactorGrace = policy, grace }
+		return func(c *Config) { c.People.SecondFactor, c.People.SecondFactorGrace = policy, grace }
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, with(people.SecondFactorEverybody, 48*time.Hour))
@@ -672,7 +672,7 @@ func TestCodeThatAddedAnAppIsUsedUp(t *testing.T) {
 // added meanwhile: whoever knows the password alone would have a factor of their own.
 func TestSignInAddsNoFactorBesideANewPasskey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.SecondFactor = people.SecondFactorEverybody })
+		f := begin(t, func(c *Config) { c.People.SecondFactor = people.SecondFactorEverybody })
 		u := f.person("alice")
 		ticket := f.first("alice")
 		begun, err := f.People.SecondStep(t.Context(), ticket)

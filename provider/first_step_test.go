@@ -24,7 +24,7 @@ func TestAttackFirstStepsByAnotherServer(t *testing.T) {
 		key := newKey(t)
 		nonce, calls := "", 0
 		f := begin(t, func(c *Config) {
-			c.SignInServers = []people.Server{{Name: "other", Label: "Other", Issuer: issuer, ClientID: "mandate",
+			c.People.Servers = []people.Server{{Name: "other", Label: "Other", Issuer: issuer, ClientID: "mandate",
 				ClientSecret: "x", Scopes: []string{"openid"}}}
 			c.TraceOutbound = func(http.RoundTripper) http.RoundTripper {
 				return roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -198,7 +198,7 @@ func TestCodeEndsWithItsSession(t *testing.T) {
 		"read":                  "no error",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := begin(t, openID, func(c *Config) { c.SessionLifetime = time.Hour })
+			f := begin(t, openID, func(c *Config) { c.People.SessionLifetime = time.Hour })
 			app := f.app()
 			s := f.login("alice")
 			time.Sleep(time.Hour - 10*time.Second)

@@ -22,7 +22,7 @@ import (
 // inviting lets everybody make an account, with a mail server that does not answer.
 func inviting(c *Config) {
 	mailsTo(nowhere)(c)
-	c.SignUp, c.SignUpDomains, c.InvitationLifetime, c.Languages = people.SignUpOpen, []string{"example.com"}, 7*24*time.Hour, []string{"en", "de"}
+	c.People.SignUp, c.People.SignUpDomains, c.People.InvitationLifetime, c.People.Languages = people.SignUpOpen, []string{"example.com"}, 7*24*time.Hour, []string{"en", "de"}
 }
 
 // invited invites one person, as the operator.
@@ -169,7 +169,7 @@ func TestInvitationAfterTheSettingHasChanged(t *testing.T) {
 		{people.SignUpInvited, "example.com", oauth.ErrNotFound, nil}, {people.SignUpOff, "example.com", oauth.ErrNotFound, oauth.ErrNotFound},
 	} {
 		config := f.config
-		config.SignUp, config.SignUpDomains = test.setting, []string{test.domain}
+		config.People.SignUp, config.People.SignUpDomains = test.setting, []string{test.domain}
 		now, err := New(t.Context(), config, f.store, f.log)
 		if err != nil {
 			t.Fatal(err)

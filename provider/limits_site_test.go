@@ -64,7 +64,7 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 100 // messages about accounts in one hour
 		f := begin(t, mailsTo(nowhere), func(c *Config) {
-			c.SignUp, c.SignUpMailsPerHour = people.SignUpOpen, most
+			c.People.SignUp, c.Notices.SignUpsPerHour = people.SignUpOpen, most
 			c.Open.Clients = []string{clients.OpenRegistration}
 			c.Letters = func(string, any) (mail.Letter, error) { return mail.Letter{}, nil }
 		})
@@ -227,7 +227,7 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 // a place.
 func TestAttackOneCustomerFillsTheQueueOfHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f := begin(t, func(c *Config) { c.Hashing.Concurrency = 1 })
 		f.person("alice")
 		take(t, f.limits.People)
 		ended := make(chan string, 1000)

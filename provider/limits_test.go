@@ -59,7 +59,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		}
 	}
 	const refused, wrong, right = "429 temporarily_unavailable", "401 invalid_client", "no error"
-	one := func(c *Config) { c.PasswordConcurrency = 1 }
+	one := func(c *Config) { c.Hashing.Concurrency = 1 }
 	t.Run("guesses are counted before they are hashed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
@@ -165,7 +165,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 // A request above the limit is refused before it enters the queue for a slow hash.
 func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f := begin(t, func(c *Config) { c.Hashing.Concurrency = 1 })
 		f.person("alice")
 		app, phone := f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" }), f.app(public)
 		s := f.login("bob")
@@ -215,7 +215,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 // One address cannot fill the queue of the login page. A request that the queue refuses uses no try.
 func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f := begin(t, func(c *Config) { c.Hashing.Concurrency = 1 })
 		f.person("alice")
 		f.person("carol")
 		known, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
@@ -265,7 +265,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 // One client or address cannot fill the queue for programs with the password grant.
 func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f := begin(t, func(c *Config) { c.Hashing.Concurrency = 1 })
 		apps := []*clients.Registered{f.app(), f.app(), f.app()}
 		for rule, from := range map[string]func(i int) (*clients.Registered, string){
 			"one client":  func(i int) (*clients.Registered, string) { return apps[0], fmt.Sprint("a", i) },

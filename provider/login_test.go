@@ -54,7 +54,7 @@ func TestLogin(t *testing.T) {
 		})
 	}
 	t.Run("a password of another cost is hashed anew at the login", func(t *testing.T) {
-		p, err := New(t.Context(), func() Config { c := testConfig(); c.PasswordIterations = 2; return c }(), f.store, f.log)
+		p, err := New(t.Context(), func() Config { c := testConfig(); c.Hashing.Iterations = 2; return c }(), f.store, f.log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestPasswordChangesWhileItIsChecked(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+				f := begin(t, func(c *Config) { c.Hashing.Concurrency = 1 })
 				f.person("alice")
 				app, result := f.app(), make(chan error, 1)
 				take(t, f.limits.Programs)
@@ -365,7 +365,7 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 		for _, peopleAreMany := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, with many people %t", test.rule, peopleAreMany), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+					f := begin(t, func(c *Config) { c.Hashing.Concurrency = 1 })
 					f.person("alice")
 					app := f.app()
 					if test.rule == "a client secret that was chosen" {

@@ -106,7 +106,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		TokenEndpointAuthMethods: p.Clients.MethodNames(true),
 		// OIDC Discovery §3: the languages of the pages. There is no claims_locales_supported, because a claim has one value
 		// for all languages.
-		UILocalesSupported: p.config.Languages,
+		UILocalesSupported: p.config.People.Languages,
 		// RFC 8414 §2: a value may also be a registered access token type, such as Bearer.
 		IntrospectionEndpointAuthMethods:       append(proofs, "Bearer"),
 		RevocationEndpointAuthMethods:          p.Clients.MethodNames(true),

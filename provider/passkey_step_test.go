@@ -138,7 +138,7 @@ func TestFirstAppBesideAPasskeyThatCannotBeUsed(t *testing.T) {
 		f := begin(t)
 		f.passkey(f.login("alice"))
 		config := f.config
-		config.Issuer, config.SecondFactor = "http://192.0.2.1/o", people.SecondFactorEverybody
+		config.Issuer, config.People.SecondFactor = "http://192.0.2.1/o", people.SecondFactorEverybody
 		p, err := New(t.Context(), config, f.store, f.log)
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,6 @@ import (
 	"mandate/provider/logout"
 	"mandate/provider/notices"
 	"mandate/provider/outbound"
-	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -84,13 +83,10 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		changes:  copies.NewChanges(config.MaxStaleness),
 		clock:    clock.New(store.Embedded()),
 		node:     seal.Random(16),
-		limits: limits.New(password.Cost{
-			MemoryKiB:  config.PasswordMemoryKiB,
-			Iterations: config.PasswordIterations,
-		}, config.PasswordConcurrency),
+		limits:   limits.New(config.Hashing.Cost, config.Hashing.Concurrency),
 	}
 	calls := outbound.New(outbound.Config{
-		Networks: config.OutboundNetworks,
+		Networks: config.Outbound.Networks,
 		Trace:    config.TraceOutbound,
 	}) // to addresses that applications registered, and to configured servers
 	strangers := outbound.New(config.open().Outbound) // to addresses of applications for which nobody is responsible
@@ -119,7 +115,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	mail := notices.Config{Base: config.tokens().Audience(), SignUpsPerHour: config.SignUpMailsPerHour}
+	mail := config.Notices
+	mail.Base = config.tokens().Audience()
 	p.Notices = notices.New(mail, store, sender, config.Letters, p.sealers.mails, recipients, log)
 	sealers := people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors,
 		SignIns: p.sealers.signIns}

@@ -20,9 +20,11 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/device"
 	"mandate/provider/grant"
+	"mandate/provider/limits"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/oauth/oauthtest"
+	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -60,8 +62,8 @@ func testConfig() Config {
 		Logout:               logout.Config{AcceptExpired: true, DeleteTokens: true},
 		Open:                 clients.OpenConfig{LocalhostLoopback: true},
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
-		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,
-		PasswordMemoryKiB: 64, PasswordIterations: 1,
+		People:       people.Config{SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour},
+		Hashing:      limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 		MaxStaleness: 2 * time.Second,
 	}
 }

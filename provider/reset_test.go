@@ -42,7 +42,7 @@ func plain(_ string, message any) (mail.Letter, error) {
 // mailsTo sets the mail server.
 func mailsTo(address string) func(*Config) {
 	return func(c *Config) {
-		c.MailServer, c.MailFrom, c.Letters = "smtp://"+address, "noreply@auth.example", plain
+		c.Mail.URL, c.Mail.From, c.Letters = "smtp://"+address, "noreply@auth.example", plain
 	}
 }
 

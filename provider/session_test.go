@@ -69,7 +69,7 @@ func TestSession(t *testing.T) {
 		if !alive(t, f, cookie) {
 			t.Error("it ended")
 		}
-	}, func(c *Config) { c.SessionIdle = 0 })
+	}, func(c *Config) { c.People.SessionIdle = 0 })
 	bubble("it ends with the sign-out, the person and the password", func(t *testing.T, f *fixture) {
 		for name, end := range map[string]func(*storage.SignedIn) error{
 			"sign-out": func(s *storage.SignedIn) error { return f.Logouts.Logout(t.Context(), s) },

@@ -160,7 +160,7 @@ func third[S, T any](_ S, _ T, err error) error { return err }
 // A password hash is expensive, so a name that is already in use is refused before the hash.
 func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f := begin(t, func(c *Config) { c.Hashing.Concurrency = 1 })
 		f.person("alice")
 		take(t, f.limits.Programs)
 		take(t, f.limits.People)

@@ -17,9 +17,20 @@ import (
 
 // Config is the address of the database and the limit of connections to it.
 type Config struct {
-	URL            string // sqlite:///path (four slashes for an absolute one) or postgres://...
-	ListenURL      string // for notifications of PostgreSQL; empty: URL
-	MaxConnections int    // limit for PostgreSQL; 0: 32
+	// URL is `sqlite:///file.db` (relative to the working directory), `sqlite:////srv/file.db` (absolute) or
+	// `postgres://user:password@host/database?sslmode=verify-full`.
+	//
+	// Several PostgreSQL hosts are separated by commas (`host1:5432,host2:5432`): the server uses the one that accepts
+	// writes.
+	URL string `key:"DATABASE_URL" default:"sqlite:///mandate.db" secret:"url" subject:"Database and key"`
+	// ListenURL is the PostgreSQL URL by which a node receives notifications about changes that other nodes make.
+	//
+	// It is needed if `DATABASE_URL` leads to a pooler that gives each transaction another connection. If it is empty,
+	// `DATABASE_URL` is used.
+	ListenURL string `key:"DATABASE_LISTEN_URL" default:"" secret:"url"`
+	// MaxConnections is the largest number of PostgreSQL connections that a node opens, besides the one that receives
+	// notifications.
+	MaxConnections int `key:"DATABASE_MAX_CONNECTIONS" default:"32" min:"2" max:"1000"`
 }
 
 const defaultMaxConnections = 32

@@ -12,11 +12,30 @@ import (
 
 // Brand is how the pages and the mail of an operator look. The zero value is the brand of this program.
 type Brand struct {
-	Name  string // empty: Mandate
-	Logo  []byte // SVG or PNG; empty: the first letter of the name
-	Color string // of links and buttons, as "#rrggbb"; empty: the usual one
+	// Name is the name of the service: in the header and the title of each page, in mail, in authenticator apps and in
+	// the browser's list of passkeys.
+	//
+	// If it is empty, it is Mandate, and authenticator apps show the host of `BASE_URL`.
+	Name string `key:"BRAND_NAME" default:"" subject:"Brand"`
+	// LogoFile is the [logo](make-it-yours.md#a-logo) in the header: an SVG without scripts that loads nothing, or a
+	// PNG, of at most 128 KiB.
+	//
+	// If it is more than twice as wide as high, it stands without `BRAND_NAME`, because it contains the name. The file
+	// is read at the start.
+	LogoFile string `key:"BRAND_LOGO_FILE" default:""`
+	// Color is the colour of links and buttons, such as `"#0d5752"`.
+	//
+	// The server does not start if it is hard to read on the backgrounds of the pages: it needs a contrast of 4.5 to 1
+	// (WCAG 2.2 §1.4.3). The colours for the dark scheme and for the pointer are derived from it.
+	Color string `key:"BRAND_COLOR" default:""`
+	// HelpURL is the page that helps people, or `mailto:` and an address. Each page and each message links to it.
+	HelpURL string `key:"HELP_URL" default:""`
+	// TermsURL is the page with the terms of the service. Each page and each message links to it.
+	TermsURL string `key:"TERMS_URL" default:""`
+	// PrivacyURL is the page with the privacy policy of the service. Each page and each message links to it.
+	PrivacyURL string `key:"PRIVACY_URL" default:""`
 
-	HelpURL, TermsURL, PrivacyURL string // pages of the operator; each may be empty
+	Logo []byte // the content of LogoFile; empty: the first letter of the name
 }
 
 const ownName = "Mandate"

@@ -237,8 +237,8 @@ func (l *loader) checkOps() {
 
 // SQLitePath is the file of an SQLite database, or empty for PostgreSQL.
 func (c *Config) SQLitePath() string {
-	file, _ := strings.CutPrefix(c.DatabaseURL, "sqlite:///")
-	if file == c.DatabaseURL {
+	file, _ := strings.CutPrefix(c.Database.URL, "sqlite:///")
+	if file == c.Database.URL {
 		return ""
 	}
 	return file
@@ -250,9 +250,9 @@ func (l *loader) checkDatabase() {
 		return
 	}
 	l.checkListenURL()
-	scheme, rest, _ := strings.Cut(l.c.DatabaseURL, "://")
+	scheme, rest, _ := strings.Cut(l.c.Database.URL, "://")
 	file := l.c.SQLitePath()
-	u, err := url.Parse(l.c.DatabaseURL)
+	u, err := url.Parse(l.c.Database.URL)
 	switch {
 	case scheme == "sqlite" && file == "":
 		l.wrong("contains no file name; write sqlite:///file.db, or sqlite:////srv/file.db for an absolute path", name)
@@ -282,11 +282,11 @@ func (l *loader) checkPostgres(name string, u *url.URL, err error, rest string) 
 // checkListenURL accepts a PostgreSQL URL only: SQLite sends no notifications.
 func (l *loader) checkListenURL() {
 	const name = "DATABASE_LISTEN_URL"
-	if !l.ok(name) || l.c.DatabaseListenURL == "" {
+	if !l.ok(name) || l.c.Database.ListenURL == "" {
 		return
 	}
-	scheme, rest, _ := strings.Cut(l.c.DatabaseListenURL, "://")
-	u, err := url.Parse(l.c.DatabaseListenURL)
+	scheme, rest, _ := strings.Cut(l.c.Database.ListenURL, "://")
+	u, err := url.Parse(l.c.Database.ListenURL)
 	switch {
 	case l.c.SQLitePath() != "":
 		l.wrong("is for PostgreSQL only; remove it", name)
@@ -351,7 +351,7 @@ const leastHashWork = 35840
 
 func (l *loader) checkPasswordHash() {
 	const memory, passes = "PASSWORD_HASH_MEMORY_KIB", "PASSWORD_HASH_ITERATIONS"
-	if l.ok(memory, passes) && l.c.PasswordHashMemoryKiB*l.c.PasswordHashIterations < leastHashWork {
+	if l.ok(memory, passes) && l.c.Hashing.MemoryKiB*l.c.Hashing.Iterations < leastHashWork {
 		l.wrong(fmt.Sprintf(
 			"%s times %s is below %d, which is too weak; raise one of them", memory, passes, leastHashWork,
 		), memory, passes)
@@ -362,7 +362,7 @@ func (l *loader) checkPasswordHash() {
 // its lifetime.
 func (l *loader) checkLifetimes() {
 	const idle, age = "SESSION_IDLE_SECONDS", "SESSION_COOKIE_AGE"
-	l.within(idle, age, &l.c.SessionIdle, l.c.SessionCookieAge)
+	l.within(idle, age, &l.c.People.SessionIdle, l.c.People.SessionLifetime)
 	const signed, access = providerBlock + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS", providerBlock + "ACCESS_TOKEN_EXPIRE_SECONDS"
 	l.within(signed, access, &l.c.Provider.JWTAccessTokenExpire, l.c.Provider.AccessTokenExpire)
 	const refresh, absolute = providerBlock + "REFRESH_TOKEN_EXPIRE_SECONDS", providerBlock + "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS"

@@ -18,16 +18,16 @@ var hexColor = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 // be used, is checked at the start.
 func (l *loader) checkBrand() {
 	const name, color = "BRAND_NAME", "BRAND_COLOR"
-	if l.ok(name) && !isName(l.c.BrandName) {
+	if l.ok(name) && !isName(l.c.Brand.Name) {
 		l.wrong("must have at most 60 characters that can be seen, on one line", name)
 	}
-	if l.ok(color) && l.c.BrandColor != "" && !hexColor.MatchString(l.c.BrandColor) {
+	if l.ok(color) && l.c.Brand.Color != "" && !hexColor.MatchString(l.c.Brand.Color) {
 		l.wrong("must be a colour: # and six hexadecimal digits (#0d5752). In YAML, write it in quotes", color)
 	}
 	for name, raw := range map[string]string{
-		"HELP_URL":    l.c.HelpURL,
-		"TERMS_URL":   l.c.TermsURL,
-		"PRIVACY_URL": l.c.PrivacyURL,
+		"HELP_URL":    l.c.Brand.HelpURL,
+		"TERMS_URL":   l.c.Brand.TermsURL,
+		"PRIVACY_URL": l.c.Brand.PrivacyURL,
 	} {
 		if l.ok(name) && raw != "" {
 			l.checkPublicPage(name, raw)

@@ -10,19 +10,19 @@ func (l *loader) checkMail() {
 	switch {
 	case !l.ok(server, from):
 		return
-	case l.c.SMTPURL != "" && l.c.MailFrom == "":
+	case l.c.Mail.URL != "" && l.c.Mail.From == "":
 		l.wrong("needs MAIL_FROM, the sender of the mail (noreply@example.org); set both, or remove this", server)
 		return
-	case l.c.SMTPURL == "" && l.c.MailFrom != "":
+	case l.c.Mail.URL == "" && l.c.Mail.From != "":
 		l.wrong("needs SMTP_URL, the mail server; set both, or remove this", from)
 		return
-	case l.c.SMTPURL == "":
+	case l.c.Mail.URL == "":
 		return
 	}
-	if wrong := mail.CheckURL(l.c.SMTPURL); wrong != "" {
+	if wrong := mail.CheckURL(l.c.Mail.URL); wrong != "" {
 		l.wrong(wrong, server)
 	}
-	if wrong := mail.CheckFrom(l.c.MailFrom); wrong != "" {
+	if wrong := mail.CheckFrom(l.c.Mail.From); wrong != "" {
 		l.wrong(wrong, from)
 	}
 }

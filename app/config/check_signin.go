@@ -27,8 +27,8 @@ func (l *loader) checkSignInServers() {
 		return
 	}
 	names, issuers := map[string]bool{}, map[string]bool{}
-	for i := range l.c.SignInServers {
-		s, item := &l.c.SignInServers[i], fmt.Sprintf("%s[%d]", servers, i)
+	for i := range l.c.People.Servers {
+		s, item := &l.c.People.Servers[i], fmt.Sprintf("%s[%d]", servers, i)
 		s.Label = cmp.Or(s.Label, s.Name)
 		l.checkSignInServer(*s, item)
 		l.checkPolicies(*s, item)
@@ -44,7 +44,7 @@ func (l *loader) checkSignInServers() {
 }
 
 // checkSignInServer checks how Mandate reaches a server and is registered there.
-func (l *loader) checkSignInServer(s SignInServer, item string) {
+func (l *loader) checkSignInServer(s people.Server, item string) {
 	at := func(key string) []string { return []string{item + "." + key, item} }
 	if !serverName.MatchString(s.Name) {
 		l.wrong("needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the redirect URI", at("NAME")...)
@@ -84,7 +84,7 @@ func (l *loader) checkSignInServer(s SignInServer, item string) {
 }
 
 // checkPolicies checks what a server decides about people here.
-func (l *loader) checkPolicies(s SignInServer, item string) {
+func (l *loader) checkPolicies(s people.Server, item string) {
 	at := func(key string) []string { return []string{item + "." + key, item} }
 	byAddress := s.TrustedForEmail || s.NewPeople != people.NewPeopleOff
 	switch {
@@ -92,11 +92,11 @@ func (l *loader) checkPolicies(s SignInServer, item string) {
 		l.wrong("needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address", at("SCOPES")...)
 	case s.NewPeople == people.NewPeopleDomains && len(s.AllowedDomains) == 0:
 		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]", at("NEW_PEOPLE")...)
-	case s.AssumeEmailVerified && len(s.AllowedDomains) == 0:
+	case s.AssumeVerified && len(s.AllowedDomains) == 0:
 		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]: only addresses in these domains count as verified", at("ASSUME_EMAIL_VERIFIED")...)
-	case s.AssumeEmailVerified && !byAddress:
+	case s.AssumeVerified && !byAddress:
 		l.wrong("has no effect without TRUSTED_FOR_EMAIL or NEW_PEOPLE; set one of them, or remove this", at("ASSUME_EMAIL_VERIFIED")...)
-	case s.NewPeople != people.NewPeopleDomains && len(s.AllowedDomains) > 0 && !s.AssumeEmailVerified:
+	case s.NewPeople != people.NewPeopleDomains && len(s.AllowedDomains) > 0 && !s.AssumeVerified:
 		l.wrong("has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set one of them, or remove this", at("ALLOWED_DOMAINS")...)
 	}
 	for j, domain := range s.AllowedDomains {
@@ -128,17 +128,17 @@ func (l *loader) checkSignUp() {
 	if !l.ok(signUp, domains) {
 		return
 	}
-	open := l.c.SignUp == people.SignUpOpen
-	if open && l.c.SMTPURL == "" && l.ok("SMTP_URL") {
+	open := l.c.People.SignUp == people.SignUpOpen
+	if open && l.c.Mail.URL == "" && l.ok("SMTP_URL") {
 		l.wrong(
 			"is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is theirs by a link that is sent to it",
 			signUp,
 		)
 	}
-	if !open && len(l.c.SignUpAllowedDomains) > 0 {
+	if !open && len(l.c.People.SignUpDomains) > 0 {
 		l.wrong("has no effect without SIGN_UP: open; set that too, or remove this", domains)
 	}
-	for i, domain := range l.c.SignUpAllowedDomains {
+	for i, domain := range l.c.People.SignUpDomains {
 		if !mailDomain.MatchString(domain) {
 			l.element(domains, i, wrongDomain)
 		}
@@ -147,18 +147,3 @@ func (l *loader) checkSignUp() {
 
 // wrongDomain says how a domain is written.
 const wrongDomain = "is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"
-
-// Server returns the server as the provider has it.
-func (s SignInServer) Server() people.Server {
-	mapped := func(pairs Pairs) []people.Mapped {
-		list := make([]people.Mapped, len(pairs))
-		for i, p := range pairs {
-			list[i] = people.Mapped(p)
-		}
-		return list
-	}
-	return people.Server{Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID,
-		ClientSecret: s.ClientSecret, Scopes: s.Scopes, TrustedForEmail: s.TrustedForEmail, NewPeople: s.NewPeople,
-		AllowedDomains: s.AllowedDomains, AssumeVerified: s.AssumeEmailVerified, GroupsClaim: s.GroupsClaim,
-		Groups: mapped(s.Groups), ACR: mapped(s.ACR), Logout: s.Logout}
-}

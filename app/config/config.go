@@ -9,9 +9,16 @@ import (
 	"mandate/provider/device"
 	"mandate/provider/grant"
 	"mandate/provider/keys"
+	"mandate/provider/limits"
 	"mandate/provider/logout"
+	"mandate/provider/mail"
+	"mandate/provider/notices"
+	"mandate/provider/outbound"
+	"mandate/provider/people"
 	"mandate/provider/possession"
 	"mandate/provider/redirect"
+	"mandate/storage"
+	"mandate/templates"
 )
 
 // Config is the whole configuration: the settings of each component. A component declares its own, in its struct.
@@ -21,7 +28,7 @@ import (
 // tag subject is the heading, for the fields that follow too. The tag after is the key that `config print` has before
 // this one, if it is not that of the field before.
 //
-// In the file a time.Duration is a whole number of seconds. The tags min and max
+// In the file a time.Duration is a whole number of seconds, or of days if the key ends in _DAYS. The tags min and max
 // limit a number, oneof lists the allowed words. The tag secret marks a value that
 // is never shown ("url": only the password in it is hidden) and that can be read
 // from a file, which `<KEY>_FILE` names.
@@ -29,15 +36,15 @@ type Config struct {
 	Address
 	MTLS
 	Ops
-	Database
+	Database storage.Config
 	Secret
-	Outbound
+	Outbound outbound.Config
 	Log
-	People
-	Notices
-	Hashing
-	Mail
-	Brand
+	People  people.Config
+	Notices notices.Config
+	Hashing limits.Config
+	Mail    mail.Config
+	Brand   templates.Brand
 	Events
 	Requests
 	Sample
@@ -86,8 +93,5 @@ type Scope struct {
 // file: default scopes and the consent page have the same order.
 type Scopes []Scope
 
-// Pair is a value, and what it means here.
-type Pair struct{ From, To string }
-
 // Pairs is a YAML mapping from value to value that keeps the order of the file.
-type Pairs []Pair
+type Pairs = []people.Mapped

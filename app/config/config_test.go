@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"mandate/provider/people"
 )
 
 const testKey = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -151,7 +153,7 @@ func TestConfigTags(t *testing.T) {
 			}
 		}
 		_, isSet := f.tag.Lookup("default")
-		numeric := f.value.CanInt()
+		numeric := f.value.CanInt() || f.value.CanUint()
 		if !isSet || numeric && (f.tag.Get("min") == "" || f.tag.Get("max") == "") {
 			t.Errorf("%s lacks a tag", f.name)
 		}
@@ -205,7 +207,7 @@ OAUTH2_PROVIDER:
 	check("BASE_URL", c.BaseURL, "https://auth.example.com/sso")
 	check("SECRET_KEY", string(c.ServerKey), "01234567890123456789012345678901")
 	check("TRUSTED_PROXIES", c.TrustedProxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")})
-	check("SESSION_IDLE_SECONDS follows", c.SessionIdle, time.Hour)
+	check("SESSION_IDLE_SECONDS follows", c.People.SessionIdle, time.Hour)
 	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
 	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute, ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
 	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope", nil}, {"introspection", "Introspect token scope", nil}, {"openid", "Log in", nil}, {"read", "Read scope", nil}})
@@ -335,7 +337,7 @@ func TestConfigEachKey(t *testing.T) {
 	values := map[reflect.Type]string{
 		reflect.TypeFor[Scopes](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1", reflect.TypeFor[time.Duration](): "59",
 		reflect.TypeFor[[]Resource](): "[{URI: https://api.example, NAME: Files, SCOPES: [read]}]",
-		reflect.TypeFor[int]():        "64", reflect.TypeFor[int64](): "9000",
+		reflect.TypeFor[int]():        "64", reflect.TypeFor[uint32](): "64", reflect.TypeFor[int64](): "9000",
 	}
 	special := map[string]string{
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
@@ -377,7 +379,6 @@ func TestConfigEachKey(t *testing.T) {
 	}
 }
 
-// The keys that an item lacks have their defaults.
 // Whoever sets the grace period of refresh tokens means all applications. The one for those that registered themselves differs
 // only if nobody has said anything, or has set both.
 func TestGraceOfOpenApplications(t *testing.T) {
@@ -395,6 +396,20 @@ func TestGraceOfOpenApplications(t *testing.T) {
 	}
 }
 
+// A setting whose name ends in DAYS is a number of days, every other time is a number of seconds.
+func TestUnitsOfTime(t *testing.T) {
+	c := mustLoad(t, "EVENT_RETENTION_DAYS: 2\nSECOND_FACTOR_GRACE_DAYS: 3\nSESSION_COOKIE_AGE: 60\n")
+	if c.EventRetention != 48*time.Hour || c.People.SecondFactorGrace != 72*time.Hour || c.People.SessionLifetime != time.Minute {
+		t.Error(c.EventRetention, c.People.SecondFactorGrace, c.People.SessionLifetime)
+	}
+	for _, want := range []string{"EVENT_RETENTION_DAYS: 2 #", "SECOND_FACTOR_GRACE_DAYS: 3 #", "SESSION_COOKIE_AGE: 60 #"} {
+		if !strings.Contains(printed(c), want) {
+			t.Errorf("config print lacks %s", want)
+		}
+	}
+}
+
+// The keys that an item lacks have their defaults.
 func TestConfigSignInServers(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	err := os.WriteFile(secret, []byte("s3cret s3cret\n"), 0o600)
@@ -404,12 +419,12 @@ func TestConfigSignInServers(t *testing.T) {
 	const least = "SIGN_IN_SERVERS:\n  - {NAME: company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET_FILE: "
 	c := mustLoad(t, least+secret+"}\n  - NAME: two\n    LABEL: Zwei\n    ISSUER: https://two.example.com/\n    CLIENT_ID: m\n    CLIENT_SECRET: hunter22\n    SCOPES: [openid, email]\n    TRUSTED_FOR_EMAIL: true\n"+
 		"    NEW_PEOPLE: domains\n    ALLOWED_DOMAINS: [example.com]\n    GROUPS_CLAIM: roles\n    GROUPS: {b: staff, a: admins}\n    ACR: {\"2\": urn:mandate:acr:mfa}\n    LOGOUT: true\n")
-	want := []SignInServer{
+	want := []people.Server{
 		{Name: "company", Label: "company", Issuer: "https://login.example.com", ClientID: "mandate", ClientSecret: "s3cret s3cret", Scopes: []string{"openid", "profile", "email"}, NewPeople: "off"},
 		{Name: "two", Label: "Zwei", Issuer: "https://two.example.com/", ClientID: "m", ClientSecret: "hunter22", Scopes: []string{"openid", "email"}, TrustedForEmail: true,
-			NewPeople: "domains", AllowedDomains: []string{"example.com"}, GroupsClaim: "roles", Groups: Pairs{{"b", "staff"}, {"a", "admins"}}, ACR: Pairs{{"2", "urn:mandate:acr:mfa"}}, Logout: true},
+			NewPeople: "domains", AllowedDomains: []string{"example.com"}, GroupsClaim: "roles", Groups: Pairs{{From: "b", To: "staff"}, {From: "a", To: "admins"}}, ACR: Pairs{{From: "2", To: "urn:mandate:acr:mfa"}}, Logout: true},
 	}
-	if diff := cmp.Diff(want, c.SignInServers); diff != "" {
+	if diff := cmp.Diff(want, c.People.Servers); diff != "" {
 		t.Error(diff)
 	}
 	got := printed(c)
@@ -436,7 +451,7 @@ func newRSAKey(t *testing.T) string {
 // The description of a scope may be there in several languages.
 func TestScopesInLanguages(t *testing.T) {
 	c := mustLoad(t, "OAUTH2_PROVIDER:\n  SCOPES:\n    read: {de: Ihre Daten lesen, en: Read your data}\n    write: Write them\n")
-	want := Scopes{{"read", "Read your data", Pairs{{"de", "Ihre Daten lesen"}, {"en", "Read your data"}}}, {"write", "Write them", nil}}
+	want := Scopes{{"read", "Read your data", Pairs{{From: "de", To: "Ihre Daten lesen"}, {From: "en", To: "Read your data"}}}, {"write", "Write them", nil}}
 	if diff := cmp.Diff(want, c.Provider.Scopes); diff != "" {
 		t.Error(diff)
 	}

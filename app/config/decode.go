@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"mandate/provider/people"
 )
 
 // mask replaces a secret in the output of Print.
@@ -31,6 +33,21 @@ type field struct {
 }
 
 func (f field) secret() bool { return f.tag.Get("secret") != "" }
+
+// unitName is what a time.Duration is counted in.
+func (f field) unitName() string {
+	if strings.HasSuffix(f.key, "_DAYS") {
+		return "days"
+	}
+	return "seconds"
+}
+
+func (f field) unit() time.Duration {
+	if f.unitName() == "days" {
+		return 24 * time.Hour
+	}
+	return time.Second
+}
 
 // fieldsOf lists the settings of one struct in the order in which they are printed. Their full names begin with name.
 func fieldsOf(v reflect.Value, name string) []field {
@@ -144,13 +161,15 @@ func (l *loader) decode(node *yaml.Node, f field) {
 	case *[]netip.Prefix:
 		l.prefixes(node, f, target)
 	case *time.Duration:
-		*target = time.Duration(l.number(node, f)) * time.Second
+		*target = time.Duration(l.number(node, f)) * f.unit()
 	case *string:
 		*target = l.text(node, f)
 	case *bool:
 		l.flag(node, f, target)
 	case *int:
 		*target = int(l.number(node, f))
+	case *uint32:
+		*target = uint32(l.number(node, f))
 	case *int64:
 		*target = l.number(node, f)
 	default:
@@ -227,7 +246,7 @@ func (l *loader) number(node *yaml.Node, f field) int64 {
 	least, most := tagNumber(f.tag, "min"), tagNumber(f.tag, "max")
 	form := "must be a whole number"
 	if f.value.Type() == reflect.TypeFor[time.Duration]() {
-		form += " of seconds (" + f.tag.Get("default") + ")"
+		form += " of " + f.unitName() + " (" + f.tag.Get("default") + ")"
 	}
 	value, err := strconv.ParseInt(node.Value, 10, 64)
 	wrong := ""
@@ -324,7 +343,7 @@ func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 		one := Scope{Name: l.text(key, item)}
 		if is(value, yaml.MappingNode) {
 			one.In = l.ordered(value, item, "repeats a language; keep one")
-			at := slices.IndexFunc(one.In, func(p Pair) bool { return p.From == "en" })
+			at := slices.IndexFunc(one.In, func(p people.Mapped) bool { return p.From == "en" })
 			if at < 0 {
 				l.report(
 					l.position(key), item.name, "has no English description (en), which is for people who read another language",
@@ -360,7 +379,7 @@ func (l *loader) ordered(node *yaml.Node, f field, repeated string) Pairs {
 		key, value := node.Content[i], node.Content[i+1]
 		item := field{name: fmt.Sprintf("%s[%d]", f.name, i/2)}
 		l.c.sources[item.name] = l.position(key)
-		one := Pair{l.text(key, item), l.text(value, item)}
+		one := people.Mapped{From: l.text(key, item), To: l.text(value, item)}
 		if seen[one.From] {
 			l.report(l.position(key), item.name, repeated)
 		}

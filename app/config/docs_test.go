@@ -142,8 +142,8 @@ func valueKind(f field) string {
 	case bool:
 		kind = "true or false"
 	case time.Duration:
-		kind = "seconds" + bounds
-	case int, int64:
+		kind = f.unitName() + bounds
+	case int, int64, uint32:
 		kind = "number" + bounds
 	case Scopes, Pairs:
 		kind = "mapping"

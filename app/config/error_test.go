@@ -72,7 +72,7 @@ func TestConfigErrors(t *testing.T) {
 		{"SIGN_UP: everybody\n", at + "SIGN_UP: must be one of off, invited, open"},
 		{"SIGN_UP: false\n", at + "SIGN_UP: must be one of off, invited, open"},
 		{"INVITATION_EXPIRE_SECONDS: 7d\n", at + "INVITATION_EXPIRE_SECONDS: must be a whole number of seconds (604800), not text"},
-		{"EVENT_RETENTION_DAYS: 7d\n", at + "EVENT_RETENTION_DAYS: must be a whole number, not text"},
+		{"EVENT_RETENTION_DAYS: 7d\n", at + "EVENT_RETENTION_DAYS: must be a whole number of days (365), not text"},
 		{"SIGN_UP_ALLOWED_DOMAINS: [example.com]\n", at + "SIGN_UP_ALLOWED_DOMAINS: has no effect without SIGN_UP: open; set that too, or remove this"},
 		{"SMTP_URL: smtp://a\nMAIL_FROM: a@example.org\nSIGN_UP: open\nSIGN_UP_ALLOWED_DOMAINS: [example.com, '@example.com']\n", "mandate.yaml:4: SIGN_UP_ALLOWED_DOMAINS[1]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"},
 		{"INVITATION_EXPIRE_SECONDS: 59\n", at + "INVITATION_EXPIRE_SECONDS: must be a number from 60 to 31536000"},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"mandate/provider/people"
 )
 
 // Print writes every setting with its effective value and its source, as YAML that
@@ -77,7 +79,7 @@ func (c *Config) printField(out *bytes.Buffer, indent string, f field) {
 func (c *Config) printValue(f field) string {
 	switch value := f.value.Interface().(type) {
 	case time.Duration:
-		return strconv.FormatInt(int64(value/time.Second), 10)
+		return strconv.FormatInt(int64(value/f.unit()), 10)
 	case string:
 		return strconv.Quote(masked(f, value))
 	case []string:
@@ -103,7 +105,7 @@ func (c *Config) printValue(f field) string {
 }
 
 func printPairs(value Pairs) string {
-	pairs := flow(value, func(p Pair) string { return strconv.Quote(p.From) + ": " + strconv.Quote(p.To) })
+	pairs := flow(value, func(p people.Mapped) string { return strconv.Quote(p.From) + ": " + strconv.Quote(p.To) })
 	return "{" + pairs[1:len(pairs)-1] + "}"
 }
 

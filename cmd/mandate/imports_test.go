@@ -214,9 +214,10 @@ var layers = map[string][]string{
 	"app/config": {
 		"mandate/app/httpserve", "mandate/provider", "mandate/provider/acr", "mandate/provider/authority",
 		"mandate/provider/authorize", "mandate/provider/clients", "mandate/provider/device", "mandate/provider/grant",
-		"mandate/provider/keys", "mandate/provider/logout", "mandate/provider/loopback", "mandate/provider/mail",
-		"mandate/provider/people", "mandate/provider/policy", "mandate/provider/possession",
-		"mandate/provider/redirect", "mandate/provider/registration", "mandate/provider/resources",
+		"mandate/provider/keys", "mandate/provider/limits", "mandate/provider/logout", "mandate/provider/loopback",
+		"mandate/provider/mail", "mandate/provider/notices", "mandate/provider/outbound", "mandate/provider/people",
+		"mandate/provider/policy", "mandate/provider/possession", "mandate/provider/redirect",
+		"mandate/provider/registration", "mandate/provider/resources", "mandate/storage", "mandate/templates",
 		"go.yaml.in/yaml/v3",
 	},
 	"cmd/mandate/demo": {

@@ -12,6 +12,8 @@ import (
 
 	"mandate/handlers/web"
 	"mandate/provider"
+	"mandate/provider/limits"
+	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage/storagetest"
@@ -22,21 +24,20 @@ import (
 func TestPages(t *testing.T) {
 	store, _ := storagetest.Open(t)
 	p, err := provider.New(t.Context(), provider.Config{
-		Issuer:             "http://id.example.com/o",
-		ServerKey:          bytes.Repeat([]byte{7}, 32),
-		SessionLifetime:    time.Hour,
-		PasswordMemoryKiB:  64,
-		PasswordIterations: 1,
+		Issuer:    "http://id.example.com/o",
+		ServerKey: bytes.Repeat([]byte{7}, 32),
+		People:    people.Config{SessionLifetime: time.Hour},
+		Hashing:   limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 	}, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const password = "correct horse battery"
-	_, err = p.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: password})
+	const secret = "correct horse battery"
+	_, err = p.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := p.People.Login(t.Context(), "alice", password, people.Browser{})
+	in, err := p.People.Login(t.Context(), "alice", secret, people.Browser{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,9 @@ import (
 	"mandate/handlers/web"
 	"mandate/provider"
 	"mandate/provider/authorize"
+	"mandate/provider/limits"
+	"mandate/provider/password"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage/storagetest"
 	"mandate/templates"
@@ -28,9 +31,8 @@ func TestEndpoints(t *testing.T) {
 		OpenID:              true,
 		Authorize:           authorize.Config{CodeLifetime: time.Minute},
 		AccessTokenLifetime: time.Hour,
-		SessionLifetime:     time.Hour,
-		PasswordMemoryKiB:   64,
-		PasswordIterations:  1,
+		People:              people.Config{SessionLifetime: time.Hour},
+		Hashing:             limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 	}, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

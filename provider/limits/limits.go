@@ -11,6 +11,16 @@ import (
 	"mandate/provider/throttle"
 )
 
+// Config is what an operator decides about the hashes of passwords.
+type Config struct {
+	password.Cost
+	// Concurrency is the number of passwords that are hashed at the same time.
+	//
+	// It limits the memory that many simultaneous sign-ins use. 0 derives it from the cores, and from the memory limit
+	// of the container or unit.
+	Concurrency int `key:"PASSWORD_HASH_CONCURRENCY" default:"0" min:"0" max:"1024" subject:"People and sign-in" after:"PASSWORD_HASH_ITERATIONS"`
+}
+
 // The kinds of counters against guessing. Each kind has a memory of its own, so that a
 // flood of new keys of one kind does not displace the counters of another. For example,
 // unknown usernames do not displace addresses.

@@ -30,8 +30,15 @@ const Longest = 3 * patience
 
 // Config is what an operator decides about mail.
 type Config struct {
-	URL  string // smtp://user:password@host:587, or smtps://user:password@host:465
-	From string // name@example.org, or Name <name@example.org>
+	// URL is the mail server by which Mandate sends mail to people, such as `smtp://user:password@host:587`.
+	//
+	// With `smtp:`, STARTTLS is required unless the host is this machine. `smtps://user:password@host:465` speaks TLS
+	// from the first byte. If the setting is empty, Mandate sends no mail, and administrators pass links on
+	// themselves.
+	URL string `key:"SMTP_URL" default:"" secret:"url" subject:"Mail"`
+	// From is the sender of this mail: `noreply@example.org`, or `Example <noreply@example.org>`. It is required with
+	// `SMTP_URL`.
+	From string `key:"MAIL_FROM" default:""`
 }
 
 // Sender sends messages. It opens a connection for each.

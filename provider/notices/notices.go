@@ -76,9 +76,12 @@ const (
 
 // Config is what the messages need to know.
 type Config struct {
+	// SignUpsPerHour is the largest number of messages that people who ask for an account can cause in one hour.
+	//
+	// One IPv4 /24 or IPv6 /48 may have a tenth of it (at least one). 0 means no limit.
+	SignUpsPerHour int `key:"SIGN_UP_MAX_MAILS_PER_HOUR" default:"1000" min:"0" max:"1000000" subject:"Mail" after:"SIGN_UP_ALLOWED_DOMAINS"`
+
 	Base string // the URL of this server, without a final slash
-	// SignUpsPerHour is how many messages about an account all people together can ask for. 0: no limit.
-	SignUpsPerHour int
 }
 
 // Letters writes a message: a value of one of the types below. languages are the language tags that the

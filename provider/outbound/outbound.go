@@ -54,8 +54,14 @@ type Client struct {
 
 // Config is what an operator decides about outbound calls.
 type Config struct {
-	// Networks lists special-use networks that may be called.
-	Networks []netip.Prefix
+	// Networks lists special-use networks (CIDR) that the server may call. By default it calls public addresses only
+	// (RFC 6890).
+	//
+	// In such a network, for instance `10.0.0.0/8`, the server may call registered back-channel logout URIs and fetch
+	// the keys of `SOFTWARE_STATEMENT_ISSUERS`, and the `SIGN_IN_SERVERS` may be there. It calls the addresses of
+	// applications for which nobody is responsible (see `OPEN_CLIENTS`), and fetches their metadata documents, there
+	// too if `OPEN_HOSTS` lists their hosts, and at a loopback address only while `BASE_URL` has one.
+	Networks []netip.Prefix `key:"OUTBOUND_ALLOWED_NETWORKS" default:"[]" subject:"Outbound requests"`
 	// NoLoopback refuses loopback addresses even if Networks has them.
 	NoLoopback bool
 	// Peer may be called wherever it is, and has a certificate of its own; nil: there is no

@@ -36,8 +36,11 @@ type Hasher struct {
 
 // Cost is the memory and the number of passes of one hash (RFC 9106 §3.1).
 type Cost struct {
-	MemoryKiB  uint32 // 0: 19 MiB
-	Iterations uint32 // 0: 2
+	// MemoryKiB is the memory of one Argon2id hash in KiB (RFC 9106 §3.1).
+	MemoryKiB uint32 `key:"PASSWORD_HASH_MEMORY_KIB" default:"19456" min:"7168" max:"1048576" subject:"People and sign-in" after:"SIGN_IN_SERVERS"`
+	// Iterations is the number of passes of one Argon2id hash. Memory times passes must be at least 35840, the weakest
+	// parameters in the OWASP password storage cheat sheet.
+	Iterations uint32 `key:"PASSWORD_HASH_ITERATIONS" default:"2" min:"1" max:"64"`
 }
 
 // QueueEach is how many hashes one client, address or person may have running or

@@ -20,21 +20,52 @@ import (
 
 // Config is what an operator decides about people.
 type Config struct {
-	SessionLifetime   time.Duration
-	SessionIdle       time.Duration
-	PasswordMinLength int
-	SecondFactor      string        // one of the policies about second factors
-	SecondFactorGrace time.Duration // how long a person may sign in without one after the first sign-in under the policy
-	Name              string        // the name of the service; may be empty
-	ServerName        string        // the name of the service in an authenticator app, or else the host of this server
-	Passkeys          bool          // browsers offer passkeys at the address of this server
-	Base              string        // the URL of this server, without a final slash
-	Servers           []Server      // other servers with which people sign in
-	Languages         []string      // the language tags of those in which there are messages
+	// SessionLifetime is the lifetime of a browser session in seconds, counted from the sign-in.
+	SessionLifetime time.Duration `key:"SESSION_COOKIE_AGE" default:"1209600" min:"60" max:"31536000" subject:"People and sign-in" after:"OUTBOUND_ALLOWED_NETWORKS"`
+	// SessionIdle is the number of seconds after which a browser session without a request ends. The default is
+	// lowered to `SESSION_COOKIE_AGE` if that is smaller.
+	SessionIdle time.Duration `key:"SESSION_IDLE_SECONDS" default:"259200" min:"60" max:"31536000"`
+	// PasswordMinLength is the smallest number of characters in a new password. NIST SP 800-63B-4 §3.1.1.2 requires 15
+	// if the password is the only factor.
+	//
+	// Passwords that are commonly used or expected are refused whatever their length. Existing passwords stay valid.
+	PasswordMinLength int `key:"PASSWORD_MIN_LENGTH" default:"15" min:"1" max:"64" after:"LOG_FORMAT"`
+	// SecondFactor says of whom a second factor is demanded beside the password: `optional` leaves it to each person.
+	//
+	// `administrators` demands it of administrators, `everybody` of all people. A person who must have one and has
+	// none adds it at the sign-in, once `SECOND_FACTOR_GRACE_DAYS` are over. The password grant is refused for a
+	// person who signs in with a second factor.
+	SecondFactor string `key:"SECOND_FACTOR" default:"optional" oneof:"optional administrators everybody"`
+	// SecondFactorGrace is the number of days for which a person of whom `SECOND_FACTOR` demands a second factor may
+	// still sign in without one.
+	//
+	// The days count from the first sign-in under the policy. With 0, the person adds one at that sign-in.
+	SecondFactorGrace time.Duration `key:"SECOND_FACTOR_GRACE_DAYS" default:"7" min:"0" max:"365"`
+	// SignUp says who may make an account of their own: nobody (`off`), people who were [invited](sign-up.md), or also
+	// everybody else (`open`).
+	//
+	// With `invited`, an administrator or the operator has invited the person. With `open`, everybody who reads the
+	// mail of an address may make an account, so it needs `SMTP_URL`.
+	SignUp string `key:"SIGN_UP" default:"invited" oneof:"off invited open"`
+	// SignUpDomains are the only domains of the addresses of people who make an account without an invitation, in
+	// lower case. A subdomain needs an entry of its own.
+	//
+	// If the list is empty, every domain is allowed.
+	SignUpDomains []string `key:"SIGN_UP_ALLOWED_DOMAINS" default:"[]"`
+	// InvitationLifetime is the number of seconds for which an invitation works, unless the inviter says otherwise.
+	InvitationLifetime time.Duration `key:"INVITATION_EXPIRE_SECONDS" default:"604800" min:"60" max:"31536000"`
+	// Servers are other OpenID Providers with which people [sign in](sign-in.md#with-another-server).
+	//
+	// An item has the form `{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID:
+	// mandate, CLIENT_SECRET_FILE: /run/secrets/company}`. The login page has a button for each, in this order.
+	// Register the redirect URI `BASE_URL/login/with/NAME/callback/` there.
+	Servers []Server `key:"SIGN_IN_SERVERS" default:"[]"`
 
-	SignUp             string        // one of the policies about accounts that people make themselves
-	SignUpDomains      []string      // of the addresses of people who may ask for an account, in lower case; none: there is no limit
-	InvitationLifetime time.Duration // unless an invitation says otherwise
+	Name       string   // the name of the service; may be empty
+	ServerName string   // the name of the service in an authenticator app, or else the host of this server
+	Passkeys   bool     // browsers offer passkeys at the address of this server
+	Base       string   // the URL of this server, without a final slash
+	Languages  []string // the language tags of those in which there are messages
 }
 
 // People manages the accounts of people, and their groups, passwords and browser sessions.
