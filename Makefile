@@ -44,16 +44,18 @@ help: ## this list
 # The databases, browser and foreign clients that the tests need are installed first where that is allowed.
 # make prints which ones are missing, before and after the tests. Tests that miss one are skipped, or fail when CI=true
 # or MANDATE_TEST_REQUIRE=all.
-# The server is compiled before its tests compile it again, at the same time as other packages. Four tests of a package
+# The server is built first, with and without the race detector, for all packages that run it. Four tests of a package
 # run at the same time, because tests that run in parallel wait for much of their time.
 #
 # At the end stands how long the slowest tests and packages took. A package whose processor time is measured is tested
 # again even if nothing has changed.
 test: tools ## all tests, with the race detector
 	@.ci/tools missing
-	@GOFLAGS="$(GOFLAGS) $(WITHOUT)" go build $(RACE) -o /dev/null ./cmd/mandate
+	@GOFLAGS="$(GOFLAGS) $(WITHOUT)" go build $(RACE) -o bin/watched ./cmd/mandate
+	@go build -o bin/mandate ./cmd/mandate
 	@go build -o bin/times ./testkit/times
-	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
+	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) \
+		export MANDATE_TEST_PROGRAM="$$PWD/bin/mandate" MANDATE_TEST_WATCHED_PROGRAM="$$PWD/bin/watched"; processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
 		tests() { go test -json -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
 		$$times <(tests $(filter $(BESIDE) $(MEASURED),$(PACKAGES))) \
 			<(GOFLAGS="$(GOFLAGS) $(WITHOUT)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES))); \

@@ -41,7 +41,7 @@ func testMain(m *testing.M) int {
 var binaryDir string
 
 // binary builds the command once as people build it, and returns its path.
-var binary = sync.OnceValues(func() (string, error) { return build("mandate", nil) })
+var binary = sync.OnceValues(func() (string, error) { return build("MANDATE_TEST_PROGRAM", "mandate") })
 
 // watchedBinary builds the command once with the options of the tests, which are the race
 // detector and flags of the compiler, and returns its path.
@@ -60,7 +60,7 @@ var watchedBinary = sync.OnceValues(func() (string, error) {
 	if flags == nil {
 		return binary()
 	}
-	return build("watched", flags)
+	return build("MANDATE_TEST_WATCHED_PROGRAM", "watched", flags...)
 })
 
 // built returns the path of a program.
@@ -73,18 +73,8 @@ func built(t testing.TB, program func() (string, error)) string {
 	return path
 }
 
-func build(name string, flags []string) (string, error) {
-	err := testkit.ExamineSources(filepath.Join("..", ".."))
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(binaryDir, name)
-	args := append([]string{"build", "-o", path}, flags...)
-	out, err := exec.Command("go", append(args, "mandate/cmd/mandate")...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
-	}
-	return path, nil
+func build(variable, name string, flags ...string) (string, error) {
+	return testkit.Built(filepath.Join("..", ".."), variable, filepath.Join(binaryDir, name), flags...)
 }
 
 // result is the outcome of a command.

@@ -75,16 +75,7 @@ var (
 
 // Binary builds the program once, and returns its path.
 var Binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(workDir, "mandate")
-	err := testkit.ExamineSources(root())
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.Command("go", "build", "-o", path, "mandate/cmd/mandate").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
-	}
-	return path, nil
+	return testkit.Built(root(), "MANDATE_TEST_PROGRAM", filepath.Join(workDir, "mandate"))
 })
 
 // root returns the folder of the module.
