@@ -93,7 +93,7 @@ func commandInside(env []string, stdin string, args ...string) result {
 	return result{stdout.String(), stderr.String(), code}
 }
 
-// installation is the key of the servers inside this process. One key lets them begin with a copy of one database.
+// installation is the key of the servers. One key lets them begin with a copy of one database.
 var installation = sync.OnceValue(newKey)
 
 // newKey returns a random SECRET_KEY.
@@ -103,21 +103,20 @@ func newKey() string {
 	return base64.StdEncoding.EncodeToString(key)
 }
 
-// begun is the file of an SQLite database as a server has it after its first start: with the newest schema and keys that
-// sign. To make an RSA key is a good part of the work of a short test.
-var begun = testkit.Copied{Make: func(path string) error {
-	address := "sqlite:///" + path
-	err := migrate(address)
+// begun is the file of an SQLite database as a server has it after its first start.
+var begun = testkit.Copied{Make: func(path string) error { return begin("sqlite:///" + path) }}
+
+// begin gives a database the newest schema, and keys that sign. To make an RSA key is a good part of the work of a short
+// test.
+func begin(address string) error {
+	err := installed(address, "migrate")
 	if err == nil {
 		err = installed(address, "keys", "list")
 	}
 	return err
-}}
+}
 
-// migrate gives a database the newest schema.
-func migrate(address string) error { return installed(address, "migrate") }
-
-// installed runs a command with the key of the servers inside this process.
+// installed runs a command with the key of the servers.
 func installed(address string, args ...string) error {
 	r := commandInside([]string{"MANDATE_DATABASE_URL=" + address, "MANDATE_SECRET_KEY=" + installation()}, "", args...)
 	if r.code != 0 {
@@ -126,19 +125,20 @@ func installed(address string, args ...string) error {
 	return nil
 }
 
-// provide makes the database of a server inside this process, unless it exists, or the server has keys of its own or
+// provide makes the database of a server, unless it exists, or the server is another release, or has keys of its own or
 // none.
 func (s *server) provide(t testing.TB) {
 	t.Helper()
 	path := strings.TrimPrefix(s.database.url, "sqlite:///")
 	_, err := os.Stat(path)
-	ownKeys := func(setting string) bool {
+	if s.database.name == "sqlite" && s.program == "" && s.key == installation() && !s.ownKeys() && errors.Is(err, fs.ErrNotExist) {
+		begun.Copy(t, path)
+	}
+}
+
+// ownKeys reports whether the settings of a server give it keys that sign, or none.
+func (s *server) ownKeys() bool {
+	return slices.ContainsFunc(s.options.provider, func(setting string) bool {
 		return setting == openIDOff || strings.HasPrefix(setting, "OIDC_RSA_PRIVATE_KEY")
-	}
-	if s.database.name != "sqlite" || s.key != installation() || !errors.Is(
-		err, fs.ErrNotExist,
-	) || slices.ContainsFunc(s.options.provider, ownKeys) {
-		return
-	}
-	begun.Copy(t, path)
+	})
 }

@@ -28,7 +28,7 @@ import (
 type database struct {
 	name     string // sqlite or postgres
 	url      string // for DATABASE_URL
-	migrated bool   // it has the newest schema
+	migrated bool   // it has the newest schema, and keys that sign
 }
 
 // newSQLite returns a database that does not exist yet, in a folder that is removed
@@ -38,10 +38,10 @@ func newSQLite(t testing.TB) database {
 	return database{name: "sqlite", url: "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
 }
 
-// newPostgres returns a database with the newest schema and no records, or skips the test.
+// newPostgres returns a database as a server has it after its first start, or skips the test.
 func newPostgres(t testing.TB) database {
 	t.Helper()
-	return database{name: "postgres", url: postgrestest.Filled(t, migrate), migrated: true}
+	return database{name: "postgres", url: postgrestest.Filled(t, begin), migrated: true}
 }
 
 // open opens the database directly, without the server, until the end of the test.
@@ -140,11 +140,13 @@ func startServer(t testing.TB, o options) *server {
 	if o.database == (database{}) {
 		o.database = newSQLite(t)
 	}
-	key := newKey()
-	if !(&server{options: o, test: t.Name(), apart: apart(t.Name())}).separate() {
-		key = installation()
+	s := newServer(t, o, "", installation(), &vault{})
+	if o.database.migrated && s.ownKeys() {
+		_, err := o.database.open(t).ExecContext(t.Context(), `DELETE FROM keys`)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	s := newServer(t, o, "", key, &vault{})
 	if o.database.name == "postgres" && !o.database.migrated {
 		// On SQLite the server migrates the database itself.
 		s.mustCLI(t, "", "migrate")
@@ -238,10 +240,10 @@ func quote(value string) string {
 // until it answers.
 func (s *server) start(t testing.TB) {
 	t.Helper()
+	s.provide(t)
 	if s.separate() {
 		s.launch(t, s.binary(t), "serve")
 	} else {
-		s.provide(t)
 		s.process = s.inside(app.Process.Serve)
 	}
 	waitFor(t, "the server answers at "+s.URL, func() bool {
