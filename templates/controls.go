@@ -170,21 +170,36 @@ func fieldName(l *languages.Language, id string) string {
 	case "last_name":
 		return l.T("Last name")
 	}
-	return FieldName(id)
-}
-
-// FieldName returns the name of a field on a page for administrators or developers.
-func FieldName(id string) string {
+	// On pages for administrators.
 	return map[string]string{
-		"first_name": "First name", "last_name": "Last name", "group": "Groups", "name": "Name",
-		"kind": "What", "person": "Person", "by": "Done by", "address": "Address", "since": "Since", "until": "Until",
-		"client_type": "Client type", "grant_type": "Grants", "redirect_uris": "Redirect URIs", "scope": "Scopes",
-		"access_token_lifetime": "Access token", "refresh_token_lifetime": "Refresh token",
-		"may_introspect": "May introspect tokens", "skip_consent": "Skip the consent page", "pkce": "PKCE", "assertion_audience_endpoints": "Accept assertions for an endpoint", "access_token_format": "Access tokens", "userinfo_algorithm": "Algorithm of the UserInfo responses", "pairwise": "Pairwise subjects", "require_pushed": "Require pushed requests",
-		"require_signed": "Require signed requests", "profile": "Profile", "required_acr": "How people must sign in", "default_acr_values": "How people sign in if a request says nothing", "refresh_rotation": "Refresh tokens", "claims_in_id_token": "Claims of the scopes in the ID token", "sender_constraint": "Sender-constrained access tokens", "object_algorithm": "Algorithm of its request objects", "request_uris": "Addresses of its request objects",
-		"response_algorithm": "Algorithm of signed authorization responses", "response_modes": "Response modes",
-		"hash_client_secret": "Client secret", "certificate_subject": "Subject of its certificate", "auth_method": "Client authentication", "auth_algorithm": "Algorithm of its assertions", "jwks": "Public keys", "jwks_uri": "Address of the public keys", "introspection_algorithm": "Algorithm of signed introspection responses", "post_logout_redirect_uris": "Post-logout redirect URIs", "backchannel_logout_uri": "Back-channel logout URI", "overlap": "The old secret stops working", "administrator": "Administrator",
-		"resources": "Resources", "uses": "Number of applications", "expires": "It expires", "language": "Language of the message", "may": "What can be registered", "uri": "URI", "scopes": "Scopes", "token_format": "Token format", "algorithm": "Algorithm", "introspectors": "Introspectors", "jwt_typ": "Type of JWTs", "sender_constrained": "Only sender-constrained tokens",
+		"first_name":            "First name",
+		"last_name":             "Last name",
+		"group":                 "Groups",
+		"name":                  "Name",
+		"kind":                  "What",
+		"person":                "Person",
+		"by":                    "Done by",
+		"address":               "Address",
+		"since":                 "Since",
+		"until":                 "Until",
+		"grant_type":            "Grants",
+		"scope":                 "Scopes",
+		"access_token_lifetime": "Access token",
+		"profile":               "Profile",
+		"overlap":               "The old secret stops working",
+		"administrator":         "Administrator",
+		"resources":             "Resources",
+		"uses":                  "Number of applications",
+		"expires":               "It expires",
+		"language":              "Language of the message",
+		"may":                   "What can be registered",
+		"uri":                   "URI",
+		"scopes":                "Scopes",
+		"token_format":          "Token format",
+		"algorithm":             "Algorithm",
+		"introspectors":         "Introspectors",
+		"jwt_typ":               "Type of JWTs",
+		"sender_constrained":    "Only sender-constrained tokens",
 	}[id]
 }
 

@@ -13,7 +13,10 @@ type Field struct{ Value, Error string }
 
 // FieldError is one line of the error summary above a form. ID is the name of the field, which is also
 // the id of its control or fieldset, or "" if the page has no such field.
-type FieldError struct{ ID, Message string }
+type FieldError struct {
+	ID, Message string
+	Name        string // of the field, for the line, unless FieldName has it
+}
 
 // Option is one radio button or checkbox of a group.
 type Option struct {

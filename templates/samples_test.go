@@ -311,15 +311,15 @@ func developerSamples() []sample {
 	for i := range 40 {
 		wrong.Scopes = append(wrong.Scopes, Option{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("ledger:%d:write", i), "", i%3 == 0})
 	}
-	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
-		{"scope", wrong.ScopesError}, {"resources", wrong.Resources.Error}, {"hash_client_secret", wrong.HashSecretError}, {"profile", wrong.ProfileError}, {"auth_method", wrong.AuthMethodError}, {"jwks", wrong.JWKS.Error}, {"certificate_subject", wrong.CertificateSubject.Error}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
+	wrong.Errors = []FieldError{{ID: "name", Message: wrong.Name.Error}, {ID: "client_type", Message: wrong.ClientTypeError}, {ID: "grant_type", Message: wrong.GrantsError}, {ID: "redirect_uris", Message: wrong.RedirectURIs.Error},
+		{ID: "scope", Message: wrong.ScopesError}, {ID: "resources", Message: wrong.Resources.Error}, {ID: "hash_client_secret", Message: wrong.HashSecretError}, {ID: "profile", Message: wrong.ProfileError}, {ID: "auth_method", Message: wrong.AuthMethodError}, {ID: "jwks", Message: wrong.JWKS.Error}, {ID: "certificate_subject", Message: wrong.CertificateSubject.Error}, {ID: "access_token_format", Message: wrong.FormatError}, {ID: "access_token_lifetime", Message: wrong.AccessLifetime.Error}}
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	meanwhile := unanswered
 	meanwhile.Version, meanwhile.NowURL = "4", "/o/applications/1/update/"
-	meanwhile.Errors = []FieldError{{"", "Somebody changed the application since you opened this page."}, {"", "PKCE: Only an administrator may let an application come without PKCE."}}
+	meanwhile.Errors = []FieldError{{ID: "", Message: "Somebody changed the application since you opened this page."}, {ID: "", Message: "PKCE: Only an administrator may let an application come without PKCE."}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, "/p", nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, options, hostile, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, "/p", nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, options, hostile, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{ID: "name", Message: hostile}}}
 
 	choice := form
 	choice.ProgramsURL = "/o/applications/programs/"
@@ -383,11 +383,11 @@ func developerSamples() []sample {
 	program := ProgramForm{Frame: alice, Program: "grafana", Title: "Grafana", Action: "/o/applications/programs/", ListURL: "/o/applications/programs/", Name: Field{"Grafana", ""}, Address: &address}
 	wrongProgram := program
 	wrongProgram.Library, wrongProgram.Address = true, &Field{"grafana", "It must begin with https://, or with http:// on this computer or in a private network."}
-	wrongProgram.Errors = []FieldError{{"url", "It must begin with https://, or with http:// on this computer or in a private network."}, {"", "Scopes: " + long}}
+	wrongProgram.Errors = []FieldError{{ID: "url", Message: "It must begin with https://, or with http:// on this computer or in a private network."}, {ID: "", Message: "Scopes: " + long}}
 	website2 := program
 	website2.Address, website2.Program, website2.Title = nil, "website", "Another website with a server"
 	website2.Questions = &Questions{Field{}, []Option{{"", "I do not know", "", true}, {"required", "Yes", "", false}}, []Option{{"", "I do not know", "", true}, {"on", "In the ID token", "", false}}, []Option{{"no", "No", "", true}, {"yes", "Yes", "", false}}}
-	brokenProgram := ProgramForm{nasty, hostile, hostile, "/a", "/l", false, badText, &badText, &Questions{badText, options, options, options}, []FieldError{{"url", hostile}}}
+	brokenProgram := ProgramForm{nasty, hostile, hostile, "/a", "/l", false, badText, &badText, &Questions{badText, options, options, options}, []FieldError{{ID: "url", Message: hostile}}}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -460,7 +460,7 @@ func adminSamples() []sample {
 	change.Methods = SignInMethods{TOTPSince: "3 March 2026", ResetURL: "/e", NoPassword: true, Accounts: []IdentityRow{{"Example Company", "3 March 2026", "4 March 2026, 09:12 UTC", "", false}, {strings.Repeat("Extraordinarily", 6), "3 March 2026", "", "", true}}}
 	change.UsernameField, change.Email = Field{"alice", "Somebody else has this username."}, Field{"alice@", "This is not an email address."}
 	change.FirstName, change.LastName = Field{"Alice", ""}, Field{"Liddell", ""}
-	change.Errors = []FieldError{{"username", change.UsernameField.Error}, {"email", change.Email.Error}}
+	change.Errors = []FieldError{{ID: "username", Message: change.UsernameField.Error}, {ID: "email", Message: change.Email.Error}}
 	change.Claims = &ClaimsForm{EmailVerified: true, PhoneVerifiedError: "There is no phone number that could be confirmed.", Birthdate: Field{"1.1.1970", "Write it as 1970-12-31."}, Address: Field{"1 Rabbit Lane\nOxford", ""}}
 	self := change
 	self.Self, self.Errors, self.Groups = true, nil, nil
@@ -481,14 +481,14 @@ func adminSamples() []sample {
 		{"invitations-hostile", Invitations{nasty, hostile, []InvitationRow{{hostile, "/i", hostile, hostile, hostile, true, true, true, true}}, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n", "/l", "/u", true}},
 		{"invitation-waiting", Invitation{Frame: admin, InvitationRow: InvitationRow{Email: "ann@example.com", Until: "3 March 2026, 09:12 UTC", Waiting: true}, Since: "1 March 2026, 09:12 UTC", Life: "7 days", Mails: true, RenewAction: "/r", WithdrawURL: "/w", CancelURL: "/c"}},
 		{"invitation-unsent", Invitation{Frame: admin, InvitationRow: InvitationRow{Email: "ann@example.com", Until: "3 March 2026, 09:12 UTC", Unsent: true}, Since: "1 March 2026, 09:12 UTC", Life: "7 days", Mails: true, RenewAction: "/r", WithdrawURL: "/w", CancelURL: "/c"}},
-		{"invitation-expired", Invitation{Frame: admin, InvitationRow: InvitationRow{Email: "ann@example.com", Until: "3 March 2026, 09:12 UTC", Expired: true}, Since: "1 March 2026, 09:12 UTC", Life: "7 days", Mails: true, RenewAction: "/r", WithdrawURL: "/w", CancelURL: "/c", Errors: []FieldError{{"", "Somebody here has this address already."}}}},
+		{"invitation-expired", Invitation{Frame: admin, InvitationRow: InvitationRow{Email: "ann@example.com", Until: "3 March 2026, 09:12 UTC", Expired: true}, Since: "1 March 2026, 09:12 UTC", Life: "7 days", Mails: true, RenewAction: "/r", WithdrawURL: "/w", CancelURL: "/c", Errors: []FieldError{{ID: "", Message: "Somebody here has this address already."}}}},
 		{"invitation", Invitation{Frame: admin, InvitationRow: InvitationRow{Email: "ann@example.com", Groups: "staff", Inviter: "root", Until: "3 March 2026, 09:12 UTC"}, Since: "1 March 2026, 09:12 UTC", Life: "7 days", Mails: true, RenewAction: "/r", WithdrawURL: "/w", CancelURL: "/c"}},
-		{"invitation-hostile", Invitation{nasty, InvitationRow{hostile, "/i", hostile, hostile, hostile, true, true, true, true}, hostile, hostile, false, "/r", "/w", "/c", []FieldError{{"", hostile}}}},
+		{"invitation-hostile", Invitation{nasty, InvitationRow{hostile, "/i", hostile, hostile, hostile, true, true, true, true}, hostile, hostile, false, "/r", "/w", "/c", []FieldError{{ID: "", Message: hostile}}}},
 		{"invite", Invite{Frame: admin, Action: "/n", Other: "/l", CancelURL: "/c", Groups: []Option{{Value: "staff"}, {Value: "night shift", Checked: true}}, Expires: []Option{{"86400", "1 day", "", false}, {"604800", "7 days", "", true}}, Languages: []Option{{"en", "English", "", true}, {"de", "Deutsch", "", false}}, Mails: true}},
-		{"invite-wrong", Invite{Frame: admin, Action: "/n", Other: "/l", CancelURL: "/c", Recipient: Field{"ann", "This is not an email address: write it as name@example.org."}, Errors: []FieldError{{"recipient", "This is not an email address: write it as name@example.org."}}, Expires: []Option{{"604800", "7 days", "", true}}}},
+		{"invite-wrong", Invite{Frame: admin, Action: "/n", Other: "/l", CancelURL: "/c", Recipient: Field{"ann", "This is not an email address: write it as name@example.org."}, Errors: []FieldError{{ID: "recipient", Message: "This is not an email address: write it as name@example.org."}}, Expires: []Option{{"604800", "7 days", "", true}}}},
 		{"invite-list", Invite{Frame: admin, Several: true, Action: "/l", Other: "/n", CancelURL: "/c", Expires: []Option{{"604800", "7 days", "", true}}, Mails: true, ByHand: true, Most: 1000,
-			List: Field{"ann\nbob", "Nobody was invited."}, Errors: []FieldError{{"list", "Line 1, email: This is not an email address: write it as name@example.org."}, {"list", "Line 2, email: This is not an email address: write it as name@example.org."}}}},
-		{"invite-hostile", Invite{nasty, true, "/l", "/c", "/n", badText, badText, []Option{{hostile, hostile, hostile, true}}, []Option{{hostile, hostile, hostile, true}}, []Option{{"xx", hostile, hostile, true}}, hostile, hostile, hostile, true, true, 1000, []FieldError{{"list", hostile}, {"by_hand", hostile}}}},
+			List: Field{"ann\nbob", "Nobody was invited."}, Errors: []FieldError{{ID: "list", Message: "Line 1, email: This is not an email address: write it as name@example.org."}, {ID: "list", Message: "Line 2, email: This is not an email address: write it as name@example.org."}}}},
+		{"invite-hostile", Invite{nasty, true, "/l", "/c", "/n", badText, badText, []Option{{hostile, hostile, hostile, true}}, []Option{{hostile, hostile, hostile, true}}, []Option{{"xx", hostile, hostile, true}}, hostile, hostile, hostile, true, true, 1000, []FieldError{{ID: "list", Message: hostile}, {ID: "by_hand", Message: hostile}}}},
 		{"invited", Invited{Frame: admin, BackURL: "/c", Rows: []InvitedRow{{"ann@example.com", "https://auth.example.com/sign-up/YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU2Nzg5MA/"}}}},
 		{"invited-list", Invited{Frame: admin, BackURL: "/c", All: "email,link\nann@example.com,https://auth.example.com/sign-up/YWJj/\n" + strings.Repeat("mail", 30) + "@example.com,https://auth.example.com/sign-up/YWJj/\n", Rows: []InvitedRow{{"ann@example.com", "https://auth.example.com/sign-up/YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU2Nzg5MA/"}, {strings.Repeat("mail", 30) + "@example.com", "https://auth.example.com/sign-up/YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU2Nzg5MA/"}}}},
 		{"invited-hostile", Invited{nasty, []InvitedRow{{hostile, hostile}, {hostile, hostile}}, hostile, "/c"}},
@@ -499,9 +499,9 @@ func adminSamples() []sample {
 		{"server-check-hostile", ServerCheck{nasty, hostile, true, []CheckRow{{hostile, hostile, hostile, hostile, hostile}}, []CheckRow{{hostile, hostile, hostile, hostile, hostile}}}},
 		{"events-first", Events{Frame: admin, Rows: events.Rows[:2], Kinds: events.Kinds, Action: "/admin/events/", ExportAction: "/x", Most: 100000}},
 		{"events-empty", Events{Frame: admin, Action: "/admin/events/"}},
-		{"events-wrong", Events{Frame: admin, Action: "/admin/events/", Filtered: true, Person: "zebra", Kinds: events.Kinds, Errors: []FieldError{{"person", "There is no person with this username, and no event with this subject."}}}},
+		{"events-wrong", Events{Frame: admin, Action: "/admin/events/", Filtered: true, Person: "zebra", Kinds: events.Kinds, Errors: []FieldError{{ID: "person", Message: "There is no person with this username, and no event with this subject."}}}},
 		{"events-nothing-found", Events{Frame: admin, Action: "/admin/events/", Filtered: true, Person: "zebra"}},
-		{"events-hostile", Events{nasty, []EventRow{{hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, 1 << 40, "?a", "?b", "?c", "?d", "?e"}}, []Option{{hostile, hostile, "", true}}, "/e", "/x", "?n", "?o", 5, hostile, hostile, hostile, hostile, hostile, hostile, true, []FieldError{{"person", hostile}}}},
+		{"events-hostile", Events{nasty, []EventRow{{hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, 1 << 40, "?a", "?b", "?c", "?d", "?e"}}, []Option{{hostile, hostile, "", true}}, "/e", "/x", "?n", "?o", 5, hostile, hostile, hostile, hostile, hostile, hostile, true, []FieldError{{ID: "person", Message: hostile}}}},
 		{"users-empty", Users{Frame: admin, NewURL: "/n"}},
 		{"users-nothing-found", Users{Frame: admin, NewURL: "/n", Query: "zebra"}},
 		{"users-hostile", Users{nasty, []UserRow{{hostile, "/u", hostile, hostile, hostile, false, true}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n", "/i"}},
@@ -509,7 +509,7 @@ func adminSamples() []sample {
 		{"user-form-wrong", change},
 		{"user-form-self", self},
 		{"user-form-link", linked},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, hostile, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0, true, []IdentityRow{{hostile, hostile, hostile, "/i", true}}, []PasskeyRow{{hostile, hostile, hostile, true, true, "/p", "/q"}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true, "/o/1/delete/"}}, hostile, "/r", hostile, 30, []FieldError{{"username", hostile}}, &Glance{true, true, hostile, 1, hostile, false, false, 1 << 40}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}, "/e", []AllowedRow{{hostile, "/o/2", hostile, hostile, "/v"}}, []InvitedBy{{hostile, "/i", "/w", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, hostile, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0, true, []IdentityRow{{hostile, hostile, hostile, "/i", true}}, []PasskeyRow{{hostile, hostile, hostile, true, true, "/p", "/q"}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true, "/o/1/delete/"}}, hostile, "/r", hostile, 30, []FieldError{{ID: "username", Message: hostile}}, &Glance{true, true, hostile, 1, hostile, false, false, 1 << 40}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}, "/e", []AllowedRow{{hostile, "/o/2", hostile, hostile, "/v"}}, []InvitedBy{{hostile, "/i", "/w", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},
@@ -526,13 +526,13 @@ func initialTokenSamples() []sample {
 	list.Rows = []InitialTokenRow{{"abc", "the operator", "authorization_code", "", "1 December 2026, 12:00 UTC", "/d", 1, true}, {"def", long, "client_credentials, introspection", strings.Repeat("ledger:write ", 30), "1 December 2026, 12:00 UTC", "/d", 20, false}}
 	wrong := page
 	wrong.Uses, wrong.Resources, wrong.MayError, wrong.ScopesError, wrong.ExpiresError = Field{"none", "Use a number."}, Field{"x", "There is no resource x."}, "Choose at least one.", "Choose at least one.", "Use a time."
-	wrong.Errors = []FieldError{{"uses", wrong.Uses.Error}, {"expires", wrong.ExpiresError}, {"may", wrong.MayError}, {"scopes", wrong.ScopesError}, {"resources", wrong.Resources.Error}}
+	wrong.Errors = []FieldError{{ID: "uses", Message: wrong.Uses.Error}, {ID: "expires", Message: wrong.ExpiresError}, {ID: "may", Message: wrong.MayError}, {ID: "scopes", Message: wrong.ScopesError}, {ID: "resources", Message: wrong.Resources.Error}}
 	options := []Option{{hostile, hostile, hostile, true}}
 	return []sample{
 		{"initial-tokens", list},
 		{"initial-tokens-empty", page},
 		{"initial-tokens-wrong", wrong},
-		{"initial-tokens-hostile", InitialTokens{nasty, hostile, []InitialTokenRow{{hostile, hostile, hostile, hostile, hostile, "/d", 2, false}}, "/a", hostile, badText, badText, options, options, options, hostile, hostile, hostile, []FieldError{{"uses", hostile}}}},
+		{"initial-tokens-hostile", InitialTokens{nasty, hostile, []InitialTokenRow{{hostile, hostile, hostile, hostile, hostile, "/d", 2, false}}, "/a", hostile, badText, badText, options, options, options, hostile, hostile, hostile, []FieldError{{ID: "uses", Message: hostile}}}},
 	}
 }
 
@@ -556,11 +556,11 @@ func resourceSamples() []sample {
 	wrong := form
 	wrong.NameField, wrong.URI, wrong.Lifetime = Field{"", "Give it a name."}, Field{"mail", "The URI must be absolute: begin with https://."}, Field{"soon", "Use a number of seconds."}
 	wrong.Introspectors, wrong.ScopesError, wrong.FormatError, wrong.AlgorithmError = Field{"nobody", "There is no application with the client id nobody."}, "Choose at least one.", "This format is not supported.", "Only tokens in the format jwt are signed."
-	wrong.Errors = []FieldError{{"name", wrong.NameField.Error}, {"uri", wrong.URI.Error}, {"scopes", wrong.ScopesError}, {"token_format", wrong.FormatError}, {"algorithm", wrong.AlgorithmError},
-		{"access_token_lifetime", wrong.Lifetime.Error}, {"introspectors", wrong.Introspectors.Error}}
+	wrong.Errors = []FieldError{{ID: "name", Message: wrong.NameField.Error}, {ID: "uri", Message: wrong.URI.Error}, {ID: "scopes", Message: wrong.ScopesError}, {ID: "token_format", Message: wrong.FormatError}, {ID: "algorithm", Message: wrong.AlgorithmError},
+		{ID: "access_token_lifetime", Message: wrong.Lifetime.Error}, {ID: "introspectors", Message: wrong.Introspectors.Error}}
 	meanwhile := change
 	meanwhile.NowURL, meanwhile.NameField.Error = "/admin/resources/change/?uri=1", "Somebody changed the resource at the same moment."
-	meanwhile.Errors = []FieldError{{"name", meanwhile.NameField.Error}, {"uri", "The resource is the server itself."}}
+	meanwhile.Errors = []FieldError{{ID: "name", Message: meanwhile.NameField.Error}, {ID: "uri", Message: "The resource is the server itself."}}
 	options := []Option{{hostile, hostile, hostile, true}}
 	return []sample{
 		{"resources", list},
@@ -571,6 +571,6 @@ func resourceSamples() []sample {
 		{"resource-form-change", change},
 		{"resource-form-wrong", wrong},
 		{"resource-form-meanwhile", meanwhile},
-		{"resource-form-hostile", ResourceForm{nasty, false, "/a", "/c", "/d", hostile, "/now", badText, badText, badText, badText, options, options, options, true, hostile, hostile, hostile, options, hostile, []FieldError{{"uri", hostile}}}},
+		{"resource-form-hostile", ResourceForm{nasty, false, "/a", "/c", "/d", hostile, "/now", badText, badText, badText, badText, options, options, options, true, hostile, hostile, hostile, options, hostile, []FieldError{{ID: "uri", Message: hostile}}}},
 	}
 }

@@ -248,103 +248,21 @@ func offeredScopes(may policy.Allowance, a *storage.Application) []string {
 // registration reads the form. If every scope is offered and chosen, the
 // registration means every scope, including one that the operator adds later.
 func readRegistration(form url.Values, offers []string, every bool) clients.Registration {
-	said := clients.Registration{
-		Name:                   strings.TrimSpace(form.Get("name")),
-		ClientType:             form.Get("client_type"),
-		GrantTypes:             web.Unique(form["grant_type"]),
-		RedirectURIs:           web.Lines(form.Get("redirect_uris")),
-		Scopes:                 web.Unique(form["scope"]),
-		Resources:              web.Lines(form.Get("resources")),
-		HashClientSecret:       form.Has("hash_client_secret"),
-		MayIntrospect:          form.Has("may_introspect"),
-		SkipConsent:            form.Has("skip_consent"),
-		PKCE:                   form.Get("pkce"),
-		RequirePushed:          form.Has("require_pushed"),
-		RequiredACR:            form.Get("required_acr"),
-		DefaultACR:             form.Get("default_acr_values"),
-		RefreshRotation:        form.Get("refresh_rotation"),
-		Profile:                form.Get("profile"),
-		SenderConstraint:       form.Get("sender_constraint"),
-		AccessTokenLifetime:    web.Seconds(form.Get("access_token_lifetime")),
-		RefreshTokenLifetime:   web.Seconds(form.Get("refresh_token_lifetime")),
-		AccessTokenFormat:      form.Get("access_token_format"),
-		Algorithm:              form.Get("algorithm"),
-		UserInfoAlgorithm:      form.Get("userinfo_algorithm"),
-		IntrospectionAlgorithm: form.Get("introspection_algorithm"),
-		Pairwise:               form.Has("pairwise"),
-		ClaimsInIDToken:        form.Get("claims_in_id_token"),
-		PostLogoutURIs:         web.Lines(form.Get("post_logout_redirect_uris")),
-		BackchannelURI:         strings.TrimSpace(form.Get("backchannel_logout_uri")),
-		Authentication: clients.Authentication{
-			Method:             form.Get("auth_method"),
-			Algorithm:          form.Get("auth_algorithm"),
-			JWKS:               strings.TrimSpace(form.Get("jwks")),
-			JWKSURI:            strings.TrimSpace(form.Get("jwks_uri")),
-			CertificateSubject: strings.TrimSpace(form.Get("certificate_subject")),
-			EndpointAudience:   form.Has("assertion_audience_endpoints"),
-		},
-		Messages: messages(form),
-	}
+	said := readFields(form)
 	said.Scopes = web.ChosenScopes(said.Scopes, offers, every)
 	return said
 }
 
 // stored returns the form values that correspond to a registered application.
 func (s *server) stored(a storage.Application) url.Values {
-	form := url.Values{
-		"version":                   {strconv.FormatInt(a.Version, 10)},
-		"name":                      {a.Name},
-		"client_type":               {a.ClientType},
-		"grant_type":                strings.Fields(a.GrantTypes),
-		"redirect_uris":             {a.RedirectURIs},
-		"scope":                     strings.Fields(a.Scopes),
-		"resources":                 {a.Resources},
-		"access_token_format":       {a.AccessTokenFormat},
-		"algorithm":                 {cmp.Or(a.Algorithm, policy.DefaultAlgorithm)},
-		"userinfo_algorithm":        {a.UserInfoAlgorithm},
-		"introspection_algorithm":   {a.IntrospectionAlg},
-		"post_logout_redirect_uris": {a.PostLogoutURIs},
-		"backchannel_logout_uri":    {a.BackchannelURI},
-		"claims_in_id_token":        {a.ClaimsInIDToken},
-		"pkce":                      {a.PKCE},
-		"auth_method":               {a.AuthMethod},
-		"profile":                   {a.Profile},
-		"required_acr":              {a.RequiredACR},
-		"default_acr_values":        {a.DefaultACR},
-		"refresh_rotation":          {a.RefreshRotation},
-		"sender_constraint":         {a.SenderConstraint},
-		"auth_algorithm":            {a.AuthAlgorithm},
-		"jwks":                      {a.JWKS},
-		"jwks_uri":                  {a.JWKSURI},
-		"certificate_subject":       {a.CertificateSubject},
-		"object_algorithm":          {a.ObjectAlgorithm},
-		"request_uris":              {a.RequestURIs},
-		"response_algorithm":        {a.ResponseAlgorithm},
-		"response_modes":            strings.Fields(a.ResponseModes),
-	}
+	form := storedFields(a)
+	form.Set("version", strconv.FormatInt(a.Version, 10))
+	form.Set("algorithm", cmp.Or(a.Algorithm, policy.DefaultAlgorithm))
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.Provider.Scopes()
 	}
-	for name, on := range map[string]bool{
-		"hash_client_secret":           a.HashClientSecret,
-		"pairwise":                     a.Sector != "",
-		"may_introspect":               a.MayIntrospect,
-		"skip_consent":                 a.SkipConsent,
-		"assertion_audience_endpoints": a.EndpointAudience,
-		"require_pushed":               a.RequirePushed,
-		"require_signed":               a.RequireSigned,
-	} {
-		if on {
-			form.Set(name, "on")
-		}
-	}
-	for name, n := range map[string]int64{
-		"access_token_lifetime":  a.AccessTokenLifetime,
-		"refresh_token_lifetime": a.RefreshTokenLifetime,
-	} {
-		if n > 0 {
-			form.Set(name, strconv.FormatInt(n, 10))
-		}
+	if a.Sector != "" {
+		form.Set("pairwise", "on")
 	}
 	return form
 }

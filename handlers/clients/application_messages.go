@@ -37,14 +37,3 @@ func optionsOf(chosen, names []string, first ...templates.Option) []templates.Op
 	}
 	return web.Checked(chosen, first...)
 }
-
-// messages reads these fields.
-func messages(form url.Values) clients.Messages {
-	return clients.Messages{
-		ObjectAlgorithm:   form.Get("object_algorithm"),
-		RequireSigned:     form.Has("require_signed"),
-		RequestURIs:       web.Lines(form.Get("request_uris")),
-		ResponseAlgorithm: form.Get("response_algorithm"),
-		ResponseModes:     web.Unique(form["response_modes"]),
-	}
-}

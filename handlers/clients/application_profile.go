@@ -9,7 +9,6 @@ import (
 	"mandate/handlers/web"
 	"mandate/provider/acr"
 	"mandate/provider/clientauth"
-	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -96,31 +95,15 @@ func (s *server) atProfile(invalid *oauth.Invalid, profile string, privileges bo
 	return shown
 }
 
-// absent reports whether the page of an application has no such field that a person can fill in.
-// privileges says that it has the fields of administrators.
-func (s *server) absent(field string, privileges bool) bool {
-	switch field {
-	case "may_introspect", "skip_consent", "assertion_audience_endpoints":
-		return !privileges
-	case "algorithm", "userinfo_algorithm", "pairwise", "post_logout_redirect_uris",
-		"backchannel_logout_uri", "claims_in_id_token":
-		return !s.Config.OpenID
-	}
-	return field == "version"
-}
-
 // applicationErrors returns the error summary. A mistake in a field that the page does not have
 // leads nowhere, so it has the name of the field in its text.
 func (s *server) applicationErrors(invalid *oauth.Invalid, privileges bool) []templates.FieldError {
-	lines := web.FieldErrors(invalid)
-	for i, f := range lines {
-		if !s.absent(f.ID, privileges) {
-			continue
-		}
-		lines[i].ID = ""
-		if name := templates.FieldName(f.ID); name != "" {
-			lines[i].Message = name + ": " + f.Message
-		}
+	if invalid == nil {
+		return nil
+	}
+	var lines []templates.FieldError
+	for _, f := range invalid.Fields {
+		lines = append(lines, titled(f.Field, f.Message, !s.absent(f.Field, privileges)))
 	}
 	return lines
 }
@@ -213,31 +196,6 @@ func (s *server) usualPKCE(actor storage.User, a *storage.Application) string {
 		return "Each authorization request needs a code challenge, or the scope openid and a nonce."
 	}
 	return "Each authorization request needs a code challenge."
-}
-
-// changes names those fields of a form that somebody has changed and a profile sets otherwise. The
-// form has no algorithm without OpenID Connect, which is the usual one.
-func changes(now, before clients.Registration) []string {
-	var fields []string
-	for field, changed := range map[string]bool{
-		"require_pushed":     now.RequirePushed != before.RequirePushed,
-		"sender_constraint":  now.SenderConstraint != before.SenderConstraint,
-		"claims_in_id_token": now.ClaimsInIDToken != before.ClaimsInIDToken,
-		"refresh_rotation":   now.RefreshRotation != before.RefreshRotation,
-		"algorithm": cmp.Or(
-			now.Algorithm,
-			policy.DefaultAlgorithm,
-		) != cmp.Or(before.Algorithm, policy.DefaultAlgorithm),
-		"introspection_algorithm": now.IntrospectionAlgorithm != before.IntrospectionAlgorithm,
-		"response_algorithm":      now.Messages.ResponseAlgorithm != before.Messages.ResponseAlgorithm,
-		"require_signed":          now.Messages.RequireSigned != before.Messages.RequireSigned,
-		"response_modes":          !oauth.SameSet(now.Messages.ResponseModes, before.Messages.ResponseModes),
-	} {
-		if changed {
-			fields = append(fields, field)
-		}
-	}
-	return fields
 }
 
 // The profiles, the required logins and the sender constraints, for people.

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -141,44 +142,8 @@ func (k *kind) advanced(form, initial url.Values, invalid *oauth.Invalid) bool {
 	) {
 		return true
 	}
-	for _, field := range []string{
-		"client_type",
-		"grant_type",
-		"redirect_uris",
-		"scope",
-		"resources",
-		"hash_client_secret",
-		"access_token_format",
-		"algorithm",
-		"userinfo_algorithm",
-		"pairwise",
-		"post_logout_redirect_uris",
-		"backchannel_logout_uri",
-		"access_token_lifetime",
-		"refresh_token_lifetime",
-		"refresh_rotation",
-		"claims_in_id_token",
-		"require_pushed",
-		"profile",
-		"required_acr",
-		"default_acr_values",
-		"sender_constraint",
-		"auth_method",
-		"auth_algorithm",
-		"jwks",
-		"jwks_uri",
-		"certificate_subject",
-		"introspection_algorithm",
-		"require_signed",
-		"object_algorithm",
-		"request_uris",
-		"response_algorithm",
-		"response_modes",
-		"may_introspect",
-		"skip_consent",
-		"pkce",
-		"assertion_audience_endpoints",
-	} {
+	for _, f := range clients.Fields() {
+		field := f.Name
 		// The form has some of the fields only with OpenID Connect. An empty box sends nothing.
 		box := slices.Contains([]string{"grant_type", "scope", "hash_client_secret"}, field)
 		differs := !slices.Equal(values(form, field), values(initial, field)) && (form.Has(field) || box)

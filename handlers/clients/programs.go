@@ -146,14 +146,11 @@ func programErrors(l *languages.Language, invalid *oauth.Invalid, shown []string
 	}
 	var found []templates.FieldError
 	for _, f := range invalid.Fields {
-		line := templates.FieldError{ID: f.Field, Message: l.Text(web.Problem(l, invalid, f.Field))}
-		if !slices.Contains(shown, f.Field) {
-			line.ID, line.Message = "", f.Message
-			if name := templates.FieldName(f.Field); name != "" {
-				line.Message = name + ": " + f.Message
-			}
+		if slices.Contains(shown, f.Field) {
+			found = append(found, titled(f.Field, l.Text(web.Problem(l, invalid, f.Field)), true))
+		} else {
+			found = append(found, titled(f.Field, f.Message, false))
 		}
-		found = append(found, line)
 	}
 	return found
 }

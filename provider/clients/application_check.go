@@ -287,25 +287,6 @@ func checkFormat(found *oauth.Invalid, format string) {
 	}
 }
 
-// members names the client metadata of the fields of a registration that have another name there.
-var members = map[string]string{
-	"name":                    "client_name",
-	"grant_type":              "grant_types",
-	"client_type":             "token_endpoint_auth_method",
-	"algorithm":               "id_token_signed_response_alg",
-	"userinfo_algorithm":      "userinfo_signed_response_alg",
-	"pairwise":                "subject_type",
-	"may_introspect":          "scope",
-	"hash_client_secret":      "id_token_signed_response_alg",
-	"auth_method":             "token_endpoint_auth_method",
-	"auth_algorithm":          "token_endpoint_auth_signing_alg",
-	"introspection_algorithm": "introspection_signed_response_alg",
-	"require_pushed":          "require_pushed_authorization_requests",
-	"object_algorithm":        "request_object_signing_alg",
-	"require_signed":          "require_signed_request_object",
-	"response_algorithm":      "authorization_signed_response_alg",
-}
-
 // MemberOf names the client metadata of a field of the registration.
 func (r Registration) MemberOf(field string) string {
 	switch field {
@@ -319,5 +300,6 @@ func (r Registration) MemberOf(field string) string {
 		}
 		return "dpop_bound_access_tokens"
 	}
-	return cmp.Or(members[field], field)
+	of, _ := FieldOf(field)
+	return cmp.Or(of.Member, field)
 }

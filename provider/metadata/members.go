@@ -23,7 +23,7 @@ type member struct {
 
 // members lists all members, in the order in which they are written.
 func (c *Client) members() []member {
-	return []member{
+	members := []member{
 		{name: "client_id", text: &c.ClientID},
 		{name: "client_secret", text: &c.ClientSecret},
 		{name: "client_name", text: &c.Name},
@@ -82,6 +82,10 @@ func (c *Client) members() []member {
 		{name: "backchannel_logout_uri", text: &c.BackchannelURI},
 		{name: "backchannel_logout_session_required", flag: &c.BackchannelSession},
 	}
+	for i := range c.plain {
+		members = append(members, member{name: c.plain[i].name, text: &c.plain[i].text})
+	}
+	return members
 }
 
 // set reads the value of a member.

@@ -97,7 +97,21 @@ type Client struct {
 	// What the server has assigned. A client sends these only in an update (RFC 7592 §2.2).
 	ClientID, ClientSecret string
 
-	sent map[string]bool // the names of the members that are present
+	sent  map[string]bool // the names of the members that are present
+	plain []plainMember
+}
+
+// plainMember is a text that decides nothing, and that whoever reads the metadata names.
+type plainMember struct{ name, text string }
+
+// Text returns the value of a plain member.
+func (c *Client) Text(name string) string {
+	for _, p := range c.plain {
+		if p.name == name {
+			return p.text
+		}
+	}
+	return ""
 }
 
 // CertificateSubjects are the ways in which a client can name the subject of its certificate.

@@ -74,8 +74,8 @@ func Kept(document []byte) (*Client, []*Error) {
 const sector = "sector_identifier_uri"
 
 // complete reads metadata and sets the defaults.
-func complete(values map[string]json.RawMessage) (*Client, error) {
-	c, wrong := read(values)
+func complete(values map[string]json.RawMessage, plain ...string) (*Client, error) {
+	c, wrong := read(values, plain...)
 	if wrong != nil {
 		return nil, wrong
 	}
@@ -87,8 +87,11 @@ func complete(values map[string]json.RawMessage) (*Client, error) {
 }
 
 // read reads the members that are present.
-func read(values map[string]json.RawMessage) (*Client, *Error) {
+func read(values map[string]json.RawMessage, plain ...string) (*Client, *Error) {
 	c := &Client{sent: map[string]bool{}}
+	for _, name := range plain {
+		c.plain = append(c.plain, plainMember{name: name})
+	}
 	for name, raw := range values {
 		c.sent[name] = !absent(raw)
 	}

@@ -13,36 +13,40 @@ var assigned = []string{"client_id", "client_secret", "client_id_issued_at", "cl
 
 // ParseSigned does what Parse does. If the document has a software statement, verify returns
 // its claims, which replace the members of the document. The error of verify is returned as
-// it is.
+// it is. plain names members of this server that are texts and decide nothing.
 //
 // RFC 7591 §3.1.1: the values of the statement take precedence, because whoever sends the
 // request could have changed the others (§5).
-func ParseSigned(document []byte, verify func(statement string) ([]byte, error)) (*Client, error) {
+func ParseSigned(
+	document []byte,
+	verify func(statement string) ([]byte, error),
+	plain ...string,
+) (*Client, error) {
 	values, err := object(document)
 	if err != nil {
 		return nil, err
 	}
 	var statement string
 	if json.Unmarshal(values["software_statement"], &statement) != nil || statement == "" {
-		return complete(values) // it has none, or one that is no text
+		return complete(values, plain...) // it has none, or one that is no text
 	}
 	claims, err := verify(statement)
 	if err != nil {
 		return nil, err
 	}
-	signed, err := readClaims(claims)
+	signed, err := readClaims(claims, plain)
 	if err != nil {
 		return nil, err
 	}
 	replace(values, signed)
-	return complete(values)
+	return complete(values, plain...)
 }
 
 // readClaims returns the claims of a software statement that are client metadata.
-func readClaims(claims []byte) (map[string]json.RawMessage, error) {
+func readClaims(claims []byte, plain []string) (map[string]json.RawMessage, error) {
 	values, err := object(claims)
 	if err == nil {
-		_, wrong := read(values)
+		_, wrong := read(values, plain...)
 		for _, name := range assigned {
 			if wrong == nil && !absent(values[name]) {
 				wrong = &Error{Member: name, Problem: "must not be a claim: the server assigns it, and a statement is for many clients"}
@@ -56,9 +60,9 @@ func readClaims(claims []byte) (map[string]json.RawMessage, error) {
 		wrong.Signed = true
 		return nil, wrong
 	}
-	known := (&Client{}).members()
+	known, _ := read(nil, plain...)
 	for name, raw := range values {
-		isMember := slices.ContainsFunc(known, func(m member) bool { return m.name == name })
+		isMember := slices.ContainsFunc(known.members(), func(m member) bool { return m.name == name })
 		if absent(raw) || !isMember && !translatedName(name) {
 			delete(values, name)
 		}

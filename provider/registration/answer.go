@@ -19,14 +19,17 @@ import (
 // the new client secret, or "".
 func (p *Registrations) answer(a storage.Application, d description, secret string) map[string]any {
 	now := p.rules.Effective(a)
-	known := metadata.Client{ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, RedirectURIs: d.registration.RedirectURIs, AuthMethod: a.AuthMethod,
-		GrantTypes: policy.GrantTypes(now), Scope: strings.Join(p.rules.AllowedScopes(a), " "), PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
-		RequirePushed: a.RequirePushed, Profile: a.Profile, PKCE: a.PKCE, IntrospectionAlgorithm: a.IntrospectionAlg, DPoPBound: a.SenderConstraint == possession.DPoP, CertificateBound: a.SenderConstraint == possession.Certificate}
-	known.AuthAlgorithm, known.JWKSURI = a.AuthAlgorithm, a.JWKSURI
-	signed := clients.MessagesOf(a)
-	known.RequestAlgorithm, known.RequireSigned, known.RequestURIs = signed.ObjectAlgorithm, signed.RequireSigned, signed.RequestURIs
-	known.ResponseAlgorithm, known.ResponseModes = signed.ResponseAlgorithm, signed.ResponseModes
-	known.DefaultACR = strings.Fields(a.DefaultACR)
+	known := metadata.Client{
+		ClientID:         a.ClientID,
+		ClientSecret:     secret,
+		Name:             a.Name,
+		RedirectURIs:     d.registration.RedirectURIs,
+		GrantTypes:       policy.GrantTypes(now),
+		Scope:            strings.Join(p.rules.AllowedScopes(a), " "),
+		DPoPBound:        a.SenderConstraint == possession.DPoP,
+		CertificateBound: a.SenderConstraint == possession.Certificate,
+		DefaultACR:       strings.Fields(a.DefaultACR),
+	}
 	if a.JWKS != "" {
 		known.JWKS = json.RawMessage(a.JWKS)
 	}
@@ -42,6 +45,11 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 	}
 	answer := d.kept.Members()
 	maps.Copy(answer, known.Members())
+	for _, f := range clients.Fields() {
+		if value := f.Stored(&a); value != nil && (f.Answered || f.Plain) {
+			answer[f.MetadataName()] = value
+		}
+	}
 	if member, value, found := strings.Cut(a.CertificateSubject, "="); found {
 		answer[member] = value
 	}

@@ -61,6 +61,11 @@ func (p *Registrations) describe(
 		Resources:              oauth.Lines(was.Resources),
 	}}
 	r := &d.registration
+	for _, f := range clients.Fields() {
+		if f.Plain {
+			*f.Value(r).(*string) = said.Text(f.MetadataName())
+		}
+	}
 	var err error
 	r.SenderConstraint, err = clients.SenderConstraint(said)
 	if wrong, ok := errors.AsType[*metadata.Error](err); ok {

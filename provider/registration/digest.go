@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 
 	"mandate/provider/clients"
 	"mandate/provider/redirect"
@@ -19,7 +21,7 @@ func (d description) digest(rules redirect.Policy) (string, error) {
 	}
 	r := d.registration
 	r.RedirectURIs = portless
-	text, err := object(digested(r))
+	text, err := object(digested(&r))
 	return seal.Digest(string(text) + "\n" + d.method + "\n" + d.stored), err
 }
 
@@ -31,58 +33,72 @@ type part struct {
 }
 
 // digested lists what a digest contains. Databases have the digests, so the list is frozen: no row is ever renamed,
-// moved or removed, and a new field is a row at the end that is left out while the field is empty.
-func digested(r clients.Registration) []part {
-	auth, signed := r.Authentication, r.Messages
-	return []part{
-		{"Name", r.Name, true},
-		{"ClientType", r.ClientType, true},
-		{"GrantTypes", r.GrantTypes, true},
-		{"RedirectURIs", r.RedirectURIs, true},
-		{"Scopes", r.Scopes, true},
-		{"Resources", r.Resources, true},
-		{"HashClientSecret", r.HashClientSecret, true},
-		{"MayIntrospect", r.MayIntrospect, true},
-		{"SkipConsent", r.SkipConsent, true},
+// moved or removed. A new field is a row at the end that is left out while the field is empty; a plain one has such a
+// row by itself.
+func digested(r *clients.Registration) []part {
+	auth, signed := &r.Authentication, &r.Messages
+	parts := []part{
+		{"Name", &r.Name, true},
+		{"ClientType", &r.ClientType, true},
+		{"GrantTypes", &r.GrantTypes, true},
+		{"RedirectURIs", &r.RedirectURIs, true},
+		{"Scopes", &r.Scopes, true},
+		{"Resources", &r.Resources, true},
+		{"HashClientSecret", &r.HashClientSecret, true},
+		{"MayIntrospect", &r.MayIntrospect, true},
+		{"SkipConsent", &r.SkipConsent, true},
 		{"PKCEExempt", false, true}, // a field of an older release
-		{"AccessTokenLifetime", r.AccessTokenLifetime, true},
-		{"RefreshTokenLifetime", r.RefreshTokenLifetime, true},
-		{"RequirePushed", r.RequirePushed, false},
-		{"SenderConstraint", r.SenderConstraint, false},
-		{"Profile", r.Profile, false},
-		{"RequiredACR", r.RequiredACR, false},
-		{"DefaultACR", r.DefaultACR, false},
-		{"PKCE", r.PKCE, false},
-		{"RefreshRotation", r.RefreshRotation, false},
-		{"ClaimsInIDToken", r.ClaimsInIDToken, false},
-		{"Program", r.Program, false},
-		{"AccessTokenFormat", r.AccessTokenFormat, true},
-		{"Algorithm", r.Algorithm, true},
-		{"UserInfoAlgorithm", r.UserInfoAlgorithm, true},
-		{"Pairwise", r.Pairwise, true},
-		{"PostLogoutURIs", r.PostLogoutURIs, true},
-		{"BackchannelURI", r.BackchannelURI, true},
-		{"IntrospectionAlgorithm", r.IntrospectionAlgorithm, false},
-		{"SectorURI", r.SectorURI, true},
+		{"AccessTokenLifetime", &r.AccessTokenLifetime, true},
+		{"RefreshTokenLifetime", &r.RefreshTokenLifetime, true},
+		{"RequirePushed", &r.RequirePushed, false},
+		{"SenderConstraint", &r.SenderConstraint, false},
+		{"Profile", &r.Profile, false},
+		{"RequiredACR", &r.RequiredACR, false},
+		{"DefaultACR", &r.DefaultACR, false},
+		{"PKCE", &r.PKCE, false},
+		{"RefreshRotation", &r.RefreshRotation, false},
+		{"ClaimsInIDToken", &r.ClaimsInIDToken, false},
+		{"Program", &r.Program, false},
+		{"AccessTokenFormat", &r.AccessTokenFormat, true},
+		{"Algorithm", &r.Algorithm, true},
+		{"UserInfoAlgorithm", &r.UserInfoAlgorithm, true},
+		{"Pairwise", &r.Pairwise, true},
+		{"PostLogoutURIs", &r.PostLogoutURIs, true},
+		{"BackchannelURI", &r.BackchannelURI, true},
+		{"IntrospectionAlgorithm", &r.IntrospectionAlgorithm, false},
+		{"SectorURI", &r.SectorURI, true},
 		{"Authentication", []part{
-			{"Method", auth.Method, true},
-			{"Algorithm", auth.Algorithm, true},
-			{"JWKS", auth.JWKS, true},
-			{"JWKSURI", auth.JWKSURI, true},
-			{"CertificateSubject", auth.CertificateSubject, true},
-			{"EndpointAudience", auth.EndpointAudience, true},
+			{"Method", &auth.Method, true},
+			{"Algorithm", &auth.Algorithm, true},
+			{"JWKS", &auth.JWKS, true},
+			{"JWKSURI", &auth.JWKSURI, true},
+			{"CertificateSubject", &auth.CertificateSubject, true},
+			{"EndpointAudience", &auth.EndpointAudience, true},
 		}, true},
 		{"Messages", []part{
-			{"ObjectAlgorithm", signed.ObjectAlgorithm, true},
-			{"RequireSigned", signed.RequireSigned, true},
-			{"RequestURIs", signed.RequestURIs, true},
-			{"ResponseAlgorithm", signed.ResponseAlgorithm, true},
-			{"ResponseModes", signed.ResponseModes, true},
-		}, !reflect.ValueOf(signed).IsZero()},
-		{"ClientID", r.ClientID, true},
-		{"ClientSecret", r.ClientSecret, true},
-		{"Owner", r.Owner, true},
+			{"ObjectAlgorithm", &signed.ObjectAlgorithm, true},
+			{"RequireSigned", &signed.RequireSigned, true},
+			{"RequestURIs", &signed.RequestURIs, true},
+			{"ResponseAlgorithm", &signed.ResponseAlgorithm, true},
+			{"ResponseModes", &signed.ResponseModes, true},
+		}, !reflect.ValueOf(*signed).IsZero()},
+		{"ClientID", &r.ClientID, true},
+		{"ClientSecret", &r.ClientSecret, true},
+		{"Owner", &r.Owner, true},
 	}
+	return append(parts, plain(r)...)
+}
+
+// plain lists the plain fields by their names, so that their order in the table does not matter.
+func plain(r *clients.Registration) []part {
+	var parts []part
+	for _, f := range clients.Fields() {
+		if f.Plain {
+			parts = append(parts, part{f.Name, f.Value(r), false})
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	return parts
 }
 
 // object writes the parts as a JSON object.
@@ -91,7 +107,7 @@ func object(parts []part) ([]byte, error) {
 	text.WriteByte('{')
 	for _, p := range parts {
 		list, nested := p.value.([]part)
-		if !p.present && (nested || reflect.ValueOf(p.value).IsZero()) {
+		if !p.present && (nested || reflect.Indirect(reflect.ValueOf(p.value)).IsZero()) {
 			continue
 		}
 		if text.Len() > 1 {

@@ -209,7 +209,8 @@ func (p *Registrations) readMetadata(ctx context.Context, r *http.Request) (*met
 	if err != nil {
 		return nil, err
 	}
-	said, err := metadata.ParseSigned(body, func(statement string) ([]byte, error) { return p.readStatement(ctx, statement) })
+	verify := func(statement string) ([]byte, error) { return p.readStatement(ctx, statement) }
+	said, err := metadata.ParseSigned(body, verify, clients.PlainMembers()...)
 	var wrong *metadata.Error
 	switch {
 	case errors.As(err, &wrong) && wrong.Signed:

@@ -43,9 +43,9 @@ func (a *authFlags) add(c *cobra.Command) {
 // saidBy names the fields whose flags are present.
 func saidBy(c *cobra.Command) []string {
 	var said []string
-	for field, flag := range flagOf {
-		if c.Flags().Changed(strings.TrimPrefix(flag, "--")) {
-			said = append(said, field)
+	for _, f := range clients.Fields() {
+		if c.Flags().Changed(f.Flag) {
+			said = append(said, f.Name)
 		}
 	}
 	return said

@@ -14,89 +14,65 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 )
 
-// flagOf names the flag or argument that sets a field.
+// flagOf names the flag or argument that sets a field that is not one of an application, or has the same name there.
 var flagOf = map[string]string{
-	"username":                     "USERNAME",
-	"email":                        "--email",
-	"first_name":                   "--first-name",
-	"last_name":                    "--last-name",
-	"group":                        "--group",
-	"administrator":                "--admin",
-	"password":                     "password",
-	"client_id":                    "--client-id",
-	"client_secret":                "client secret",
-	"owner":                        "--owner",
-	"client_type":                  "--client-type",
-	"grant_type":                   "--grant",
-	"redirect_uris":                "--redirect-uri",
-	"request_uris":                 "--request-uri",
-	"object_algorithm":             "--request-object-algorithm",
-	"require_signed":               "--require-signed-request-object",
-	"auth_method":                  "--auth-method",
-	"auth_algorithm":               "--auth-algorithm",
-	"jwks":                         "--jwks",
-	"jwks_uri":                     "--jwks-uri",
-	"certificate_subject":          "--certificate-subject",
-	"sender_constraint":            "--sender-constraint",
-	"refresh_rotation":             "--refresh-rotation",
-	"claims_in_id_token":           "--claims-in-id-token",
-	"pkce":                         "--pkce",
-	"assertion_audience_endpoints": "--assertion-audience-endpoints",
-	"require_pushed":               "--require-pushed-requests",
-	"response_algorithm":           "--response-algorithm",
-	"response_modes":               "--response-mode",
-	"scope":                        "--scope",
-	"may_introspect":               "--may-introspect",
-	"skip_consent":                 "--skip-consent",
-	"overlap":                      "--overlap",
-	"name":                         "name",
-	"uri":                          "URI",
-	"scopes":                       "--scope",
-	"token_format":                 "--token-format",
-	"jwt_typ":                      "--jwt-typ",
-	"access_token_format":          "--access-token-format",
-	"access_token_lifetime":        "--access-token-lifetime",
-	"refresh_token_lifetime":       "--refresh-token-lifetime",
-	"introspectors":                "--introspector",
-	"uses":                         "--uses",
-	"expires":                      "--expires",
-	"may":                          "--may",
-	"resources":                    "--resource",
-	"algorithm":                    "--algorithm",
-	"userinfo_algorithm":           "--userinfo-algorithm",
-	"introspection_algorithm":      "--introspection-algorithm",
-	"pairwise":                     "--pairwise",
-	"post_logout_redirect_uris":    "--post-logout-redirect-uri",
-	"backchannel_logout_uri":       "--backchannel-logout-uri",
-	"subject":                      "--subject",
-	"required_acr":                 "--required-acr",
-	"default_acr_values":           "--default-acr-values",
-	"hash_client_secret":           "--no-hash-client-secret",
-	"email_verified":               "--email-verified",
-	"phone_number_verified":        "--phone-number-verified",
-	"middle_name":                  "--middle-name",
-	"nickname":                     "--nickname",
-	"gender":                       "--gender",
-	"birthdate":                    "--birthdate",
-	"zoneinfo":                     "--zoneinfo",
-	"locale":                       "--locale",
-	"phone_number":                 "--phone-number",
-	"profile":                      "--profile",
-	"picture":                      "--picture",
-	"website":                      "--website",
-	"address":                      "--address",
-	"street_address":               "--street-address",
-	"locality":                     "--locality",
-	"region":                       "--region",
-	"postal_code":                  "--postal-code",
-	"country":                      "--country",
-	"recipient":                    "EMAIL",
-	"language":                     "--language",
-	"url":                          "--url",
-	"program":                      "--for",
+	"username":              "USERNAME",
+	"email":                 "--email",
+	"first_name":            "--first-name",
+	"last_name":             "--last-name",
+	"group":                 "--group",
+	"administrator":         "--admin",
+	"password":              "password",
+	"client_id":             "--client-id",
+	"client_secret":         "client secret",
+	"owner":                 "--owner",
+	"overlap":               "--overlap",
+	"name":                  "name",
+	"uri":                   "URI",
+	"scopes":                "--scope",
+	"token_format":          "--token-format",
+	"jwt_typ":               "--jwt-typ",
+	"introspectors":         "--introspector",
+	"uses":                  "--uses",
+	"expires":               "--expires",
+	"may":                   "--may",
+	"subject":               "--subject",
+	"email_verified":        "--email-verified",
+	"phone_number_verified": "--phone-number-verified",
+	"middle_name":           "--middle-name",
+	"nickname":              "--nickname",
+	"gender":                "--gender",
+	"birthdate":             "--birthdate",
+	"zoneinfo":              "--zoneinfo",
+	"locale":                "--locale",
+	"phone_number":          "--phone-number",
+	"picture":               "--picture",
+	"website":               "--website",
+	"address":               "--address",
+	"street_address":        "--street-address",
+	"locality":              "--locality",
+	"region":                "--region",
+	"postal_code":           "--postal-code",
+	"country":               "--country",
+	"recipient":             "EMAIL",
+	"language":              "--language",
+	"url":                   "--url",
+	"program":               "--for",
+}
+
+// flagFor returns the flag or argument that sets a field, or the name of the field.
+func flagFor(name string) string {
+	if flag, known := flagOf[name]; known {
+		return flag
+	}
+	if f, known := clients.FieldOf(name); known {
+		return "--" + f.Flag
+	}
+	return name
 }
 
 // explain describes an error for a person at the command line.
@@ -104,10 +80,7 @@ func explain(err error) string {
 	if found, ok := errors.AsType[*oauth.Invalid](err); ok {
 		var lines []string
 		for _, f := range found.Fields {
-			flag, known := flagOf[f.Field]
-			if !known {
-				flag = f.Field
-			}
+			flag := flagFor(f.Field)
 			for line := range strings.Lines(f.Message) {
 				lines = append(lines, flag+": "+strings.TrimSuffix(line, "\n"))
 			}
