@@ -20,9 +20,6 @@ import (
 	"mandate/provider"
 	"mandate/provider/events"
 	"mandate/provider/outbound"
-	"mandate/provider/policy"
-	"mandate/provider/registration"
-	"mandate/provider/resources"
 	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
@@ -234,75 +231,36 @@ func (a *App) bringUpToDate(ctx context.Context, may Purpose) error {
 	return nil
 }
 
-// providerConfig converts the settings for the provider. Some fields of its Config
-// forbid what the setting allows, or the reverse, so that their zero values are
-// safe.
+// providerConfig returns the settings of the components of the provider.
 func providerConfig(c *config.Config, key []byte) provider.Config {
 	p := c.Provider
-	scopes := make([]policy.Scope, len(p.Scopes))
-	for i, s := range p.Scopes {
-		scopes[i] = s.Provider()
-	}
-	resources := make([]resources.Registration, len(p.Resources))
-	for i, r := range p.Resources {
-		resources[i] = r.Registration()
-	}
-	issuers := make([]registration.StatementIssuer, len(p.SoftwareStatementIssuers))
-	for i, issuer := range p.SoftwareStatementIssuers {
-		issuers[i] = issuer.Trusted()
-	}
 	hashing := c.Hashing
 	hashing.Concurrency = cmp.Or(hashing.Concurrency, hashesWithin(MemoryOf(os.DirFS("/")), int(hashing.MemoryKiB)))
 	return provider.Config{
-		Issuer:                c.BaseURL + "/o",
-		ServerKey:             key,
-		Scopes:                scopes,
-		DefaultScopes:         p.Defaults(),
-		StrictScopes:          p.StrictScopes,
-		AccessTokenMax:        p.AdministratorAccessTokenMax,
-		JWTAccessTokenMax:     p.AdministratorJWTAccessTokenMax,
-		GrantsByAdministrator: p.GrantsByAdministrator,
-		ScopesByAdministrator: p.ScopesByAdministrator,
-		PersonQuota: policy.Quota{
-			Applications:    p.PersonMaxApplications,
-			Sessions:        p.PersonMaxSessions,
-			Approvals:       p.PersonMaxApprovals,
-			TokensPerMinute: p.PersonMaxTokensPerMinute,
-			LiveTokens:      p.PersonMaxLiveTokens,
-		},
-		OpenQuota: policy.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
-			TokensPerMinute: p.OpenMaxTokensPerMinute, LiveTokens: p.OpenMaxLiveTokens},
-		Open:                     p.Open,
-		OpenAccessTokenLifetime:  p.OpenAccessTokenExpire,
-		OpenRefreshTokenLifetime: p.OpenRefreshTokenExpire,
-		OpenRefreshGrace:         p.OpenRefreshTokenGracePeriod,
-		Resources:                resources,
-		StatementIssuers:         issuers,
-		AccessTokenLifetime:      p.AccessTokenExpire,
-		JWTAccessTokenLifetime:   p.JWTAccessTokenExpire,
-		RefreshTokenLifetime:     p.RefreshTokenExpire,
-		RefreshTokenMaxLifetime:  p.RefreshTokenAbsoluteExpire,
-		RefreshGrace:             p.RefreshTokenGracePeriod,
-		PKCE:                     p.PKCERequired,
-		OpenID:                   p.OpenID,
-		IDTokenLifetime:          p.IDTokenExpire,
-		Authorize:                p.Authorize,
-		Device:                   p.Device,
-		Proofs:                   p.Proofs,
-		Grant:                    p.Grant,
-		Redirects:                p.Redirects,
-		Keys:                     p.Keys,
-		Outbound:                 c.Outbound,
-		People:                   c.People,
-		Notices:                  c.Notices,
-		Hashing:                  hashing,
-		Mail:                     c.Mail,
-		Logout:                   p.Logout,
-		ClientCertificates:       c.MTLSListen != "" || c.MTLSCertificateHeader != "",
-		CertificateURL:           c.MTLSBaseURL,
-		EventRetention:           c.EventRetention,
-		SweepInterval:            c.CleanupInterval,
-		MaxStaleness:             c.MaxStaleness,
-		SweepBatch:               p.ClearExpiredTokensBatchSize,
+		Issuer:             c.BaseURL + "/o",
+		ServerKey:          key,
+		Settings:           p.Settings,
+		Tokens:             p.Tokens,
+		Resources:          p.Resources,
+		Open:               p.Open,
+		Registration:       p.Registration,
+		Authorize:          p.Authorize,
+		Device:             p.Device,
+		Proofs:             p.Proofs,
+		Grant:              p.Grant,
+		Redirects:          p.Redirects,
+		Keys:               p.Keys,
+		Outbound:           c.Outbound,
+		People:             c.People,
+		Notices:            c.Notices,
+		Hashing:            hashing,
+		Mail:               c.Mail,
+		Logout:             p.Logout,
+		ClientCertificates: c.MTLSListen != "" || c.MTLSCertificateHeader != "",
+		CertificateURL:     c.MTLSBaseURL,
+		EventRetention:     c.EventRetention,
+		SweepInterval:      c.CleanupInterval,
+		MaxStaleness:       c.MaxStaleness,
+		SweepBatch:         p.ClearExpiredTokensBatchSize,
 	}
 }

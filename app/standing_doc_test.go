@@ -20,8 +20,8 @@ func TestStandingDocs(t *testing.T) {
 }
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.
-var marked = config.Config{Provider: config.Provider{Policy: config.Policy{
-	Scopes: config.Scopes{
+var marked = config.Config{Provider: config.Provider{Settings: policy.Settings{
+	Scopes: []policy.Scope{
 		{Name: "default"},
 		{Name: "other"},
 		{Name: "kept"},
@@ -29,45 +29,43 @@ var marked = config.Config{Provider: config.Provider{Policy: config.Policy{
 		{Name: "offline_access"},
 		{Name: "introspection"},
 	},
-	DefaultScopes:                  []string{"default", "kept"},
-	AccessTokenExpire:              7200 * time.Second,
-	JWTAccessTokenExpire:           5400 * time.Second,
-	RefreshTokenExpire:             11 * time.Second,
-	RefreshTokenAbsoluteExpire:     12 * time.Second,
-	AdministratorAccessTokenMax:    8001 * time.Second,
-	AdministratorJWTAccessTokenMax: 8002 * time.Second,
-	GrantsByAdministrator:          []string{policy.GrantPassword},
-	ScopesByAdministrator:          []string{"kept"},
-	PersonMaxApplications:          21,
-	PersonMaxSessions:              22,
-	PersonMaxApprovals:             23,
-	PersonMaxTokensPerMinute:       24,
-	PersonMaxLiveTokens:            25,
-	OpenMaxApplications:            31,
-	OpenMaxApprovals:               32,
-	OpenMaxTokensPerMinute:         33,
-	OpenMaxLiveTokens:              34,
-	OpenID:                         true,
-	OpenAccessTokenExpire:          1801 * time.Second,
-	OpenRefreshTokenExpire:         10 * time.Second,
-	RefreshTokenGracePeriod:        41 * time.Second,
-	OpenRefreshTokenGracePeriod:    42 * time.Second,
+	DefaultScopes:           []string{"default", "kept"},
+	AccessTokenLifetime:     7200 * time.Second,
+	JWTAccessTokenLifetime:  5400 * time.Second,
+	RefreshTokenLifetime:    11 * time.Second,
+	RefreshTokenMaxLifetime: 12 * time.Second,
+	AccessTokenMax:          8001 * time.Second,
+	JWTAccessTokenMax:       8002 * time.Second,
+	GrantsByAdministrator:   []string{policy.GrantPassword},
+	ScopesByAdministrator:   []string{"kept"},
+	PersonQuota: policy.PersonQuota{
+		Applications: 21, Sessions: 22, Approvals: 23, TokensPerMinute: 24, LiveTokens: 25,
+	},
+	OpenQuota:                policy.OpenQuota{Applications: 31, Approvals: 32, TokensPerMinute: 33, LiveTokens: 34},
+	OpenID:                   true,
+	OpenAccessTokenLifetime:  1801 * time.Second,
+	OpenRefreshTokenLifetime: 10 * time.Second,
+	RefreshGrace:             41 * time.Second,
+	OpenRefreshGrace:         42 * time.Second,
 }}}
 
 // setting names the setting that has a number in the marked configuration.
 func setting(t *testing.T, n int64) string {
 	t.Helper()
-	settings := reflect.ValueOf(marked.Provider.Policy)
-	for i := range settings.NumField() {
-		key := settings.Type().Field(i).Tag.Get("key")
-		switch value := settings.Field(i).Interface().(type) {
-		case time.Duration:
-			if value == time.Duration(n)*time.Second {
-				return "`" + key + "`"
-			}
-		case int:
-			if int64(value) == n {
-				return "`" + key + "`"
+	rules := marked.Provider.Settings
+	for _, settings := range []any{rules, rules.PersonQuota, rules.OpenQuota} {
+		of := reflect.ValueOf(settings)
+		for i := range of.NumField() {
+			key := of.Type().Field(i).Tag.Get("key")
+			switch value := of.Field(i).Interface().(type) {
+			case time.Duration:
+				if value == time.Duration(n)*time.Second {
+					return "`" + key + "`"
+				}
+			case int:
+				if int64(value) == n {
+					return "`" + key + "`"
+				}
 			}
 		}
 	}

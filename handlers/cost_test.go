@@ -62,17 +62,18 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 	p, err = provider.New(t.Context(), provider.Config{
 		Issuer:    "http://localhost:8000/o",
 		ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes: []policy.Scope{{
-			Name:        "read",
-			Description: "Read it",
-		}, {Name: "openid", Description: "Know you"}},
-		OpenID:                  true,
-		Authorize:               authorize.Config{CodeLifetime: time.Minute},
-		AccessTokenLifetime:     time.Hour,
-		RefreshTokenLifetime:    time.Hour,
-		RefreshTokenMaxLifetime: time.Hour,
-		People:                  people.Config{SessionLifetime: time.Hour},
-		Hashing:                 limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
+		Settings: policy.Settings{
+			Scopes: []policy.Scope{
+				{Name: "read", Description: "Read it"}, {Name: "openid", Description: "Know you"},
+			},
+			OpenID:                  true,
+			AccessTokenLifetime:     time.Hour,
+			RefreshTokenLifetime:    time.Hour,
+			RefreshTokenMaxLifetime: time.Hour,
+		},
+		Authorize: authorize.Config{CodeLifetime: time.Minute},
+		People:    people.Config{SessionLifetime: time.Hour},
+		Hashing:   limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 	}, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -86,20 +86,22 @@ func siteOver(t *testing.T, path string, apis []resources.Registration, change .
 	s.provider, err = provider.New(ctx, provider.Config{
 		Issuer:    s.base + "/o",
 		ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes: []policy.Scope{{
-			Name:        "read",
-			Description: "Read it",
-		}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
-		Authorize:               authorize.Config{CodeLifetime: time.Minute, PushedLifetime: time.Minute},
-		AccessTokenLifetime:     10 * time.Hour,
-		JWTAccessTokenLifetime:  time.Hour,
-		RefreshTokenLifetime:    30 * 24 * time.Hour,
-		RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
-		Resources:               apis,
-		OpenID:                  config.OpenID,
-		People:                  people.Config{SessionLifetime: time.Hour},
-		Device:                  device.Config{Lifetime: 10 * time.Minute},
-		Hashing:                 limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
+		Settings: policy.Settings{
+			Scopes: []policy.Scope{
+				{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"},
+				{Name: "introspection", Description: "Ask"},
+			},
+			AccessTokenLifetime:     10 * time.Hour,
+			JWTAccessTokenLifetime:  time.Hour,
+			RefreshTokenLifetime:    30 * 24 * time.Hour,
+			RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
+			OpenID:                  config.OpenID,
+		},
+		Authorize: authorize.Config{CodeLifetime: time.Minute, PushedLifetime: time.Minute},
+		Resources: resources.Config{Configured: apis},
+		People:    people.Config{SessionLifetime: time.Hour},
+		Device:    device.Config{Lifetime: 10 * time.Minute},
+		Hashing:   limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 	}, store, log)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 func signed(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }
 func shortJWT(c *Config)             { c.JWTAccessTokenLifetime = 10 * time.Minute }
 func withOpenID(c *Config) {
-	c.OpenID, c.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+	c.OpenID, c.Tokens.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 }
 func (f *fixture) own() string { return f.config.tokens().Audience() }
 

@@ -427,7 +427,7 @@ func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
 		f := begin(t, func(c *Config) {
-			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, policy.Scope{
+			c.OpenID, c.Scopes, c.Tokens.IDTokenLifetime = true, append(c.Scopes, policy.Scope{
 				Name:        "openid",
 				Description: "Sign in",
 			}), time.Hour

@@ -35,55 +35,24 @@ type Config struct {
 	Issuer    string // {base_url}/o: the issuer in the metadata and in iss
 	ServerKey []byte // 32 bytes; the keys that encrypt stored values are derived from it
 
-	Scopes        []policy.Scope // in the operator's order, in addition to policy.BuiltInScopes if OpenID is set
-	DefaultScopes []string       // nil: every one of these scopes except introspection and those about the person
-	StrictScopes  bool           // refuse a request with a scope that the application cannot get, in place of leaving it out
-
-	Resources []resources.Registration // in addition to those in the database
-
-	AccessTokenLifetime     time.Duration
-	JWTAccessTokenLifetime  time.Duration // for signed tokens, which an API verifies without the server
-	RefreshTokenLifetime    time.Duration // for an unused refresh token
-	RefreshTokenMaxLifetime time.Duration // of the whole token family
-	RefreshGrace            time.Duration // for how long a replaced refresh token returns its successor again
-	OpenRefreshGrace        time.Duration // the same, for applications for which nobody is responsible
-
-	// AccessTokenMax and JWTAccessTokenMax are the longest lifetimes that an administrator
-	// may set for an application. RefreshTokenMaxLifetime is the limit for refresh tokens. A
-	// maximum is never less than the server's own lifetime.
-	AccessTokenMax    time.Duration
-	JWTAccessTokenMax time.Duration
-
-	// GrantsByAdministrator and ScopesByAdministrator are the grant types and the scopes that
-	// an application may have only if an administrator is responsible for it.
-	GrantsByAdministrator []string
-	ScopesByAdministrator []string
-	PersonQuota           policy.Quota // for all applications of one person together
-	OpenQuota             policy.Quota // for all applications together for which nobody is responsible
-	Open                  clients.OpenConfig
-	StatementIssuers      []registration.StatementIssuer // whose software statements are accepted
-	// The longest lifetimes of the tokens of these applications.
-	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
-
-	PKCE string // which applications must use it: policy.PKCEForAll, policy.PKCEForPublic or policy.PKCEForPublicOnly
-
-	// OpenID turns the server into an OpenID Provider (OIDC Core).
-	OpenID          bool
-	IDTokenLifetime time.Duration
-
 	// The settings of components. What they need of each other is set by New.
-	Authorize authorize.Config
-	Device    device.Config
-	Proofs    possession.Config
-	Grant     grant.Config
-	Redirects redirect.Policy
-	Keys      keys.Config
-	Logout    logout.Config
-	Outbound  outbound.Config // the special-use networks that the server may call if an application has registered an address there
-	People    people.Config
-	Notices   notices.Config
-	Hashing   limits.Config
-	Mail      mail.Config
+	policy.Settings
+	Tokens       tokens.Config
+	Resources    resources.Config // in addition to those in the database
+	Open         clients.OpenConfig
+	Registration registration.Config
+	Authorize    authorize.Config
+	Device       device.Config
+	Proofs       possession.Config
+	Grant        grant.Config
+	Redirects    redirect.Policy
+	Keys         keys.Config
+	Logout       logout.Config
+	Outbound     outbound.Config // the special-use networks that the server may call if an application has registered an address there
+	People       people.Config
+	Notices      notices.Config
+	Hashing      limits.Config
+	Mail         mail.Config
 
 	// DocumentHost is a server on this machine that metadata documents of clients may be
 	// fetched from, for a check of this server; nil: there is none.
@@ -115,17 +84,10 @@ type Config struct {
 
 // rules returns the rules of package policy under this configuration.
 func (c Config) rules() *policy.Rules {
-	return policy.New(policy.Settings{
-		Scopes: c.Scopes, DefaultScopes: c.DefaultScopes, OpenID: c.OpenID, StrictScopes: c.StrictScopes, PKCE: c.PKCE,
-		AccessTokenLifetime: c.AccessTokenLifetime, JWTAccessTokenLifetime: c.JWTAccessTokenLifetime,
-		RefreshTokenLifetime: c.RefreshTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
-		AccessTokenMax: c.AccessTokenMax, JWTAccessTokenMax: c.JWTAccessTokenMax,
-		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
-		KeyMethods: clientauth.KeyMethods(), PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
-		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
-		RefreshGrace: c.RefreshGrace, OpenRefreshGrace: c.OpenRefreshGrace,
-		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration(), OpenSchemes: c.Open.Schemes,
-	})
+	all := c.Settings
+	all.KeyMethods, all.OpenSchemes = clientauth.KeyMethods(), c.Open.Schemes
+	all.AllowsDocument, all.AllowsRegistration = c.Open.AllowsDocument, c.Open.Registration()
+	return policy.New(all)
 }
 
 // people returns the settings of package people.
@@ -197,13 +159,9 @@ func (c Config) clients(sampleSecret string) clients.Config {
 
 // registration returns the settings of package registration.
 func (c Config) registration() registration.Config {
-	return registration.Config{
-		OpenID:     c.OpenID,
-		Open:       c.open(),
-		URL:        c.Issuer + "/register/",
-		Issuer:     c.Issuer,
-		Statements: c.StatementIssuers,
-	}
+	all := c.Registration
+	all.OpenID, all.Open, all.URL, all.Issuer = c.OpenID, c.open(), c.Issuer+"/register/", c.Issuer
+	return all
 }
 
 // open returns the settings for applications that come by themselves.
@@ -228,7 +186,9 @@ func (c Config) open() clients.OpenConfig {
 
 // resources returns the settings of package resources.
 func (c Config) resources() resources.Config {
-	return resources.Config{Server: c.tokens().Audience(), Configured: c.Resources}
+	all := c.Resources
+	all.Server = c.tokens().Audience()
+	return all
 }
 
 // CheckResource returns what is wrong with a configured resource. others are the ones before it.
@@ -238,14 +198,10 @@ func (c Config) CheckResource(r resources.Registration, others []resources.Regis
 
 // tokens returns the settings of package tokens.
 func (c Config) tokens() tokens.Config {
-	return tokens.Config{
-		Issuer:                  c.Issuer,
-		OpenID:                  c.OpenID,
-		IDTokenLifetime:         c.IDTokenLifetime,
-		RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
-		PersonTokensPerMinute:   c.PersonQuota.TokensPerMinute,
-		OpenTokensPerMinute:     c.OpenQuota.TokensPerMinute,
-	}
+	all := c.Tokens
+	all.Issuer, all.OpenID, all.RefreshTokenMaxLifetime = c.Issuer, c.OpenID, c.RefreshTokenMaxLifetime
+	all.PersonTokensPerMinute, all.OpenTokensPerMinute = c.PersonQuota.TokensPerMinute, c.OpenQuota.TokensPerMinute
+	return all
 }
 
 // possession returns the settings of package possession.
@@ -288,10 +244,10 @@ func (c Config) authorize(acrValues []string) authorize.Config {
 // keys returns the settings of package keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	ring := c.Keys
-	ring.OpenID, ring.IDTokenLifetime, ring.JWTAccessTokenLifetime = c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime
+	ring.OpenID, ring.IDTokenLifetime, ring.JWTAccessTokenLifetime = c.OpenID, c.Tokens.IDTokenLifetime, c.JWTAccessTokenLifetime
 	ring.SessionLifetime, ring.MaxStaleness = c.People.SessionLifetime, c.MaxStaleness
 	ring.JWTMax = rules.Allowance(policy.StandingAdministrator).JWTMax
-	ring.LongestSigned = resources.LongestSigned(c.Resources)
+	ring.LongestSigned = resources.LongestSigned(c.Resources.Configured)
 	return ring
 }
 

@@ -17,7 +17,7 @@ import (
 
 // openID configures a provider as an OpenID Provider.
 func openID(c *Config) {
-	c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime, c.Logout.Enabled = true, time.Hour, time.Hour, true
+	c.OpenID, c.Tokens.IDTokenLifetime, c.JWTAccessTokenLifetime, c.Logout.Enabled = true, time.Hour, time.Hour, true
 	c.Scopes = append(c.Scopes, policy.Scope{
 		Name:        "openid",
 		Description: "Sign in",

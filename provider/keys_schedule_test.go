@@ -49,7 +49,7 @@ func TestKeysRotateBySchedule(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const rotation, life, watched = 3 * time.Hour, 30 * time.Minute, 16 * time.Hour
 				f := begin(t, func(c *Config) {
-					c.OpenID, c.IDTokenLifetime, c.Keys.KeyLifetime, c.Keys.JWKSMaxAge = true, life, rotation, maxAge
+					c.OpenID, c.Tokens.IDTokenLifetime, c.Keys.KeyLifetime, c.Keys.JWKSMaxAge = true, life, rotation, maxAge
 				})
 				if first := f.logged.String(); !regexp.MustCompile(`created a signing key" kid=\S+ kind=\S+ signs_from=\d{4}-\d\d-\d\dT[\d:]+Z\n`).MatchString(first) {
 					t.Errorf("the line about a key has no time: %s", first)

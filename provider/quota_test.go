@@ -14,7 +14,7 @@ import (
 func TestQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) {
-			c.PersonQuota = policy.Quota{Applications: 3, Sessions: 2, Approvals: 20, TokensPerMinute: 30, LiveTokens: 40}
+			c.PersonQuota = policy.PersonQuota{Applications: 3, Sessions: 2, Approvals: 20, TokensPerMinute: 30, LiveTokens: 40}
 		})
 		alice := f.person("alice")
 		r := clients.Registration{
@@ -119,7 +119,7 @@ func TestQuotas(t *testing.T) {
 
 // An approval of a device counts like every other one.
 func TestApprovalsOfDevicesAreCharged(t *testing.T) {
-	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{Approvals: 20} })
+	f := begin(t, func(c *Config) { c.PersonQuota = policy.PersonQuota{Approvals: 20} })
 	app, err := f.Clients.Register(t.Context(), policy.By(f.person("alice")), clients.Registration{
 		Name:       "TV",
 		ClientType: policy.Public,
@@ -141,7 +141,7 @@ func TestApprovalsOfDevicesAreCharged(t *testing.T) {
 
 // One person cannot use up the quota that all people of an application share.
 func TestAPersonsShareOfAQuota(t *testing.T) {
-	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
+	f := begin(t, func(c *Config) { c.PersonQuota = policy.PersonQuota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
 	app, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{
 		Name:             "Client",

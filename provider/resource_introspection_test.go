@@ -140,7 +140,7 @@ func TestResourceIntrospection(t *testing.T) {
 	})
 	t.Run("the configuration names an application of a person", func(t *testing.T) {
 		f := begin(t, func(c *Config) {
-			c.Resources = []resources.Registration{{URI: files, Name: "Files", Introspectors: []string{"of-carol"}}}
+			c.Resources.Configured = []resources.Registration{{URI: files, Name: "Files", Introspectors: []string{"of-carol"}}}
 		})
 		carol := f.login("carol").User
 		app, err := f.Clients.Register(t.Context(), policy.By(carol), clients.Registration{

@@ -357,7 +357,7 @@ func TestResourceTokenLooks(t *testing.T) {
 
 func TestResourceRegistration(t *testing.T) {
 	configured := resources.Registration{URI: "https://configured.example", Name: "Configured", Scopes: []string{"read"}}
-	f := withResources(t, func(c *Config) { c.Resources = []resources.Registration{configured} })
+	f := withResources(t, func(c *Config) { c.Resources.Configured = []resources.Registration{configured} })
 	alice := f.login("alice").User
 	_, err := f.Resources.Add(t.Context(), policy.By(alice), resources.Registration{URI: "https://alice.example", Name: "Mine"})
 	wantError(t, err, "403 access_denied")

@@ -364,9 +364,9 @@ func (l *loader) checkLifetimes() {
 	const idle, age = "SESSION_IDLE_SECONDS", "SESSION_COOKIE_AGE"
 	l.within(idle, age, &l.c.People.SessionIdle, l.c.People.SessionLifetime)
 	const signed, access = providerBlock + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS", providerBlock + "ACCESS_TOKEN_EXPIRE_SECONDS"
-	l.within(signed, access, &l.c.Provider.JWTAccessTokenExpire, l.c.Provider.AccessTokenExpire)
+	l.within(signed, access, &l.c.Provider.JWTAccessTokenLifetime, l.c.Provider.AccessTokenLifetime)
 	const refresh, absolute = providerBlock + "REFRESH_TOKEN_EXPIRE_SECONDS", providerBlock + "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS"
-	l.within(refresh, absolute, &l.c.Provider.RefreshTokenExpire, l.c.Provider.RefreshTokenAbsoluteExpire)
+	l.within(refresh, absolute, &l.c.Provider.RefreshTokenLifetime, l.c.Provider.RefreshTokenMaxLifetime)
 }
 
 // within lowers a lifetime that has its default to its limit, and refuses one that

@@ -8,7 +8,6 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/redirect"
-	"mandate/provider/registration"
 )
 
 var (
@@ -53,9 +52,9 @@ func (l *loader) checkStatements() {
 		return
 	}
 	seen := map[string]bool{}
-	for i, issuer := range p.SoftwareStatementIssuers {
+	for i, issuer := range p.Registration.Statements {
 		item := fmt.Sprintf("%s[%d]", issuers, i)
-		for _, wrong := range issuer.Trusted().Check() {
+		for _, wrong := range issuer.Check() {
 			l.wrong(wrong.Message, item+"."+strings.ToUpper(wrong.Field), item)
 		}
 		if seen[issuer.Issuer] && issuer.Issuer != "" {
@@ -67,18 +66,13 @@ func (l *loader) checkStatements() {
 		return
 	}
 	open := p.Open.Registration()
-	if len(p.SoftwareStatementIssuers) > 0 && !open && !p.Open.WithToken {
+	if len(p.Registration.Statements) > 0 && !open && !p.Open.WithToken {
 		l.wrong(
 			"has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or REGISTRATION_WITH_TOKEN too, or remove this",
 			issuers,
 		)
 	}
-	if p.Open.StatementRequired && (len(p.SoftwareStatementIssuers) == 0 || !open) {
+	if p.Open.StatementRequired && (len(p.Registration.Statements) == 0 || !open) {
 		l.wrong("needs OPEN_CLIENTS: [registration] and SOFTWARE_STATEMENT_ISSUERS; set both, or remove this", required)
 	}
-}
-
-// Trusted returns the issuer as the provider has it.
-func (i StatementIssuer) Trusted() registration.StatementIssuer {
-	return registration.StatementIssuer{Issuer: i.Issuer, Keys: i.JWKS, KeysURI: i.JWKSURI}
 }

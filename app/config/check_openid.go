@@ -9,7 +9,7 @@ import (
 func (l *loader) checkOpenID() {
 	const enabled, scopes = providerBlock + "OIDC_ENABLED", providerBlock + "SCOPES"
 	l.checkKeys()
-	if l.ok(enabled, scopes) && !l.c.Provider.OpenID && l.c.Provider.Scopes.has(scopeOpenID) {
+	if l.ok(enabled, scopes) && !l.c.Provider.OpenID && has(l.c.Provider.Scopes, scopeOpenID) {
 		l.wrong("contains the scope openid, which needs OIDC_ENABLED: true; set that, or remove the scope", scopes)
 	}
 }

@@ -5,12 +5,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"mandate/provider"
 	"mandate/provider/policy"
-	"mandate/provider/resources"
 )
 
 const providerBlock = "OAUTH2_PROVIDER."
@@ -19,7 +17,6 @@ const providerBlock = "OAUTH2_PROVIDER."
 const (
 	scopeIntrospection = "introspection" // lets an application introspect tokens; enabled for each application
 	scopeOpenID        = "openid"        // OIDC Core §3.1.2.1: requests an ID token, so a request must name it
-	allScopes          = "__all__"       // the default of DEFAULT_SCOPES, as in django-oauth-toolkit
 )
 
 // RFC 6749 §3.3: scope-token is printable ASCII without space, quote and backslash.
@@ -27,8 +24,8 @@ var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,255}$`)
 
 const scopeTokenText = "is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)"
 
-func (s Scopes) has(name string) bool {
-	return slices.ContainsFunc(s, func(scope Scope) bool { return scope.Name == name })
+func has(scopes []policy.Scope, name string) bool {
+	return slices.ContainsFunc(scopes, func(s policy.Scope) bool { return s.Name == name })
 }
 
 func (l *loader) checkScopes() {
@@ -41,7 +38,7 @@ func (l *loader) checkScopes() {
 	}
 	for i, scope := range l.c.Provider.Scopes {
 		switch {
-		case !scopeToken.MatchString(scope.Name), scope.Name == allScopes:
+		case !scopeToken.MatchString(scope.Name), scope.Name == policy.AllScopes:
 			l.element(name, i, scopeTokenText)
 		case strings.TrimSpace(scope.Description) == "":
 			l.element(name, i, "has no description; set one, since people read it before they approve")
@@ -51,9 +48,9 @@ func (l *loader) checkScopes() {
 		for j, in := range scope.In {
 			of := fmt.Sprintf("%s[%d]", name, i)
 			switch {
-			case !languageTag.MatchString(in.From):
+			case !languageTag.MatchString(in.Language):
 				l.element(of, j, "is not a language tag of lower-case letters, such as de")
-			case strings.TrimSpace(in.To) == "", strings.ContainsFunc(in.To, unicode.IsControl):
+			case strings.TrimSpace(in.Text) == "", strings.ContainsFunc(in.Text, unicode.IsControl):
 				l.element(of, j, "must be one line of text that describes the scope")
 			}
 		}
@@ -63,26 +60,9 @@ func (l *loader) checkScopes() {
 // languageTag matches the language tags that pages have: a language without a region.
 var languageTag = regexp.MustCompile(`^[a-z]{2,3}$`)
 
-// Provider returns the scope as the provider knows it.
-func (s Scope) Provider() policy.Scope {
-	in := map[string]string{}
-	for _, p := range s.In {
-		in[p.From] = p.To
-	}
-	return policy.Scope{Name: s.Name, Description: s.Description, In: in}
-}
-
 // hasScope reports whether the server has a scope, by SCOPES or without configuration.
 func (p *Provider) hasScope(name string) bool {
-	return p.Scopes.has(name) || p.OpenID && slices.Contains(policy.BuiltInScopes(), name)
-}
-
-// Defaults returns the default scopes as the provider knows them: nil for `[__all__]`.
-func (p *Provider) Defaults() []string {
-	if slices.Equal(p.DefaultScopes, []string{allScopes}) {
-		return nil
-	}
-	return p.DefaultScopes
+	return has(p.Scopes, name) || p.OpenID && slices.Contains(policy.BuiltInScopes(), name)
 }
 
 // checkDefaultScopes refuses introspection, among others: as a default
@@ -90,13 +70,13 @@ func (p *Provider) Defaults() []string {
 func (l *loader) checkDefaultScopes() {
 	const name, scopesName = providerBlock + "DEFAULT_SCOPES", providerBlock + "SCOPES"
 	p := &l.c.Provider
-	if !l.ok(name, scopesName) || p.Defaults() == nil {
+	if !l.ok(name, scopesName) || slices.Equal(p.DefaultScopes, []string{policy.AllScopes}) {
 		return
 	}
 	for i, scope := range p.DefaultScopes {
 		switch {
-		case scope == allScopes:
-			l.element(name, i, allScopes+" means all scopes; remove it or the others")
+		case scope == policy.AllScopes:
+			l.element(name, i, policy.AllScopes+" means all scopes; remove it or the others")
 		case scope == scopeIntrospection:
 			l.element(name, i, "introspection is never a default scope; an application that may have it requests it by name")
 		case !p.hasScope(scope):
@@ -140,7 +120,7 @@ func (l *loader) checkRefresh() {
 	_, set := l.c.sources[grace]
 	_, apart := l.c.sources[open]
 	if set && !apart {
-		l.c.Provider.OpenRefreshTokenGracePeriod = l.c.Provider.RefreshTokenGracePeriod
+		l.c.Provider.OpenRefreshGrace = l.c.Provider.RefreshGrace
 	}
 }
 
@@ -192,40 +172,12 @@ func (l *loader) checkResources() {
 	if !l.ok(name, scopes, "BASE_URL") {
 		return
 	}
-	rules := provider.Config{
-		Issuer:                 l.c.BaseURL + "/o",
-		OpenID:                 p.OpenID,
-		AccessTokenLifetime:    p.AccessTokenExpire,
-		JWTAccessTokenLifetime: p.JWTAccessTokenExpire,
-		AccessTokenMax:         p.AdministratorAccessTokenMax,
-		JWTAccessTokenMax:      p.AdministratorJWTAccessTokenMax,
-	}
-	for _, s := range p.Scopes {
-		rules.Scopes = append(rules.Scopes, s.Provider())
-	}
-	before := []resources.Registration{}
-	for i, r := range p.Resources {
-		said := r.Registration()
-		for _, wrong := range rules.CheckResource(said, before) {
+	rules := provider.Config{Issuer: l.c.BaseURL + "/o", Settings: p.Settings}
+	for i, r := range p.Resources.Configured {
+		for _, wrong := range rules.CheckResource(r, p.Resources.Configured[:i]) {
 			item := fmt.Sprintf("%s[%d]", name, i)
 			l.wrong(wrong.Message, item+"."+resourceKeys[wrong.Field], item)
 		}
-		before = append(before, said)
-	}
-}
-
-// Registration returns the resource as the provider has it.
-func (r Resource) Registration() resources.Registration {
-	return resources.Registration{
-		URI:           r.URI,
-		Name:          r.Name,
-		Scopes:        r.Scopes,
-		TokenFormat:   r.TokenFormat,
-		Lifetime:      int64(r.AccessTokenExpire / time.Second),
-		Algorithm:     r.Algorithm,
-		Introspectors: r.Introspectors,
-		Constrained:   r.SenderConstrained,
-		JWTTyp:        r.JWTTyp,
 	}
 }
 

@@ -15,8 +15,12 @@ import (
 	"mandate/provider/notices"
 	"mandate/provider/outbound"
 	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/provider/possession"
 	"mandate/provider/redirect"
+	"mandate/provider/registration"
+	"mandate/provider/resources"
+	"mandate/provider/tokens"
 	"mandate/storage"
 	"mandate/templates"
 )
@@ -66,32 +70,22 @@ type Config struct {
 // Provider is the OAUTH2_PROVIDER block. Its keys have the names and meanings that
 // they have in django-oauth-toolkit; the defaults follow RFC 9700.
 type Provider struct {
-	Policy
-	APIs
+	policy.Settings
+	Resources resources.Config
 	SampleScopes
-	Open clients.OpenConfig
-	Registration
-	Authorize authorize.Config
-	Device    device.Config
-	Proofs    possession.Config
-	Grant     grant.Config
-	Redirects redirect.Policy
+	Open         clients.OpenConfig
+	Registration registration.Config
+	Authorize    authorize.Config
+	Device       device.Config
+	Proofs       possession.Config
+	Grant        grant.Config
+	Redirects    redirect.Policy
 	Batch
+	Tokens tokens.Config
 	Keys   keys.Config
 	Logout logout.Config
 	ResourceServer
 }
-
-// Scope is one scope: its name in tokens and the description that a person reads.
-type Scope struct {
-	Name        string
-	Description string
-	In          Pairs // the description in each language, if there are several: a language tag, and the text
-}
-
-// Scopes is a YAML mapping from name to description that keeps the order of the
-// file: default scopes and the consent page have the same order.
-type Scopes []Scope
 
 // Pairs is a YAML mapping from value to value that keeps the order of the file.
 type Pairs = []people.Mapped

@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 )
 
 const testKey = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -208,11 +210,11 @@ OAUTH2_PROVIDER:
 	check("SECRET_KEY", string(c.ServerKey), "01234567890123456789012345678901")
 	check("TRUSTED_PROXIES", c.TrustedProxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")})
 	check("SESSION_IDLE_SECONDS follows", c.People.SessionIdle, time.Hour)
-	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
+	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenLifetime, 10*time.Minute)
 	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute, ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
-	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope", nil}, {"introspection", "Introspect token scope", nil}, {"openid", "Log in", nil}, {"read", "Read scope", nil}})
-	check("DEFAULT_SCOPES, which the provider resolves", c.Provider.Defaults(), []string(nil))
-	check("PKCE_REQUIRED", c.Provider.PKCERequired, "false")
+	check("SCOPES in order", c.Provider.Scopes, []policy.Scope{{Name: "write", Description: "Write scope"}, {Name: "introspection", Description: "Introspect token scope"}, {Name: "openid", Description: "Log in"}, {Name: "read", Description: "Read scope"}})
+	check("DEFAULT_SCOPES, which the provider resolves", c.Provider.DefaultScopes, []string{policy.AllScopes})
+	check("PKCE_REQUIRED", c.Provider.PKCE, "false")
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
 	check("what the API publishes", []string{c.Provider.ResourceServerIssuer, c.Provider.ResourceServerName, c.Provider.ResourceServerDocumentation}, []string{"https://auth.example.com/sso/o", "Orders", "https://docs.example.com/"})
 	check("RESOURCE_SERVER_ALLOWED_ORIGINS", c.Provider.ResourceServerAllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
@@ -335,9 +337,9 @@ func TestConfigUnavailable(t *testing.T) {
 func TestConfigEachKey(t *testing.T) {
 	base := mustLoad(t, "")
 	values := map[reflect.Type]string{
-		reflect.TypeFor[Scopes](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1", reflect.TypeFor[time.Duration](): "59",
-		reflect.TypeFor[[]Resource](): "[{URI: https://api.example, NAME: Files, SCOPES: [read]}]",
-		reflect.TypeFor[int]():        "64", reflect.TypeFor[uint32](): "64", reflect.TypeFor[int64](): "9000",
+		reflect.TypeFor[[]policy.Scope](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1", reflect.TypeFor[time.Duration](): "59",
+		reflect.TypeFor[[]resources.Registration](): "[{URI: https://api.example, NAME: Files, SCOPES: [read]}]",
+		reflect.TypeFor[int]():                      "64", reflect.TypeFor[uint32](): "64", reflect.TypeFor[int64](): "9000",
 	}
 	special := map[string]string{
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
@@ -390,7 +392,7 @@ func TestGraceOfOpenApplications(t *testing.T) {
 		"OAUTH2_PROVIDER: {REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0, OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 30}": {0, 30},
 	} {
 		p := mustLoad(t, file).Provider
-		if got := [2]time.Duration{p.RefreshTokenGracePeriod / time.Second, p.OpenRefreshTokenGracePeriod / time.Second}; got != want {
+		if got := [2]time.Duration{p.RefreshGrace / time.Second, p.OpenRefreshGrace / time.Second}; got != want {
 			t.Errorf("%s: %d, want %d", file, got, want)
 		}
 	}
@@ -451,11 +453,17 @@ func newRSAKey(t *testing.T) string {
 // The description of a scope may be there in several languages.
 func TestScopesInLanguages(t *testing.T) {
 	c := mustLoad(t, "OAUTH2_PROVIDER:\n  SCOPES:\n    read: {de: Ihre Daten lesen, en: Read your data}\n    write: Write them\n")
-	want := Scopes{{"read", "Read your data", Pairs{{From: "de", To: "Ihre Daten lesen"}, {From: "en", To: "Read your data"}}}, {"write", "Write them", nil}}
+	want := []policy.Scope{
+		{
+			Name: "read", Description: "Read your data",
+			In: []policy.Translation{{Language: "de", Text: "Ihre Daten lesen"}, {Language: "en", Text: "Read your data"}},
+		},
+		{Name: "write", Description: "Write them"},
+	}
 	if diff := cmp.Diff(want, c.Provider.Scopes); diff != "" {
 		t.Error(diff)
 	}
-	read, write := want[0].Provider(), want[1].Provider()
+	read, write := want[0], want[1]
 	for language, texts := range map[string][2]string{"de": {"Ihre Daten lesen", "Write them"}, "en": {"Read your data", "Write them"}, "fr": {"Read your data", "Write them"}} {
 		if got := [2]string{read.DescribedIn(language), write.DescribedIn(language)}; got != texts {
 			t.Errorf("%s: %q", language, got)
@@ -465,7 +473,7 @@ func TestScopesInLanguages(t *testing.T) {
 		t.Error(text)
 	}
 	c = mustLoad(t, "", "MANDATE_SCOPES={read: {en: Read, fr: Lire}}", "MANDATE_DEFAULT_SCOPES=read", "MANDATE_READ_SCOPE=read", "MANDATE_WRITE_SCOPE=read")
-	if got := c.Provider.Scopes[0].Provider().DescribedIn("fr"); got != "Lire" {
+	if got := c.Provider.Scopes[0].DescribedIn("fr"); got != "Lire" {
 		t.Errorf("%q", got)
 	}
 }

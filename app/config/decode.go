@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 // mask replaces a secret in the output of Print.
@@ -34,12 +35,15 @@ type field struct {
 
 func (f field) secret() bool { return f.tag.Get("secret") != "" }
 
-// unitName is what a time.Duration is counted in.
+// unitName is what a time is counted in, or "" for other numbers.
 func (f field) unitName() string {
-	if strings.HasSuffix(f.key, "_DAYS") {
+	switch {
+	case strings.HasSuffix(f.key, "_DAYS"):
 		return "days"
+	case strings.HasSuffix(f.key, "_SECONDS"), f.value.Type() == reflect.TypeFor[time.Duration]():
+		return "seconds"
 	}
-	return "seconds"
+	return ""
 }
 
 func (f field) unit() time.Duration {
@@ -152,7 +156,7 @@ func (l *loader) decode(node *yaml.Node, f field) {
 		return
 	}
 	switch target := f.value.Addr().Interface().(type) {
-	case *Scopes:
+	case *[]policy.Scope:
 		l.scopes(node, f, target)
 	case *Pairs:
 		l.pairs(node, f, target)
@@ -245,7 +249,7 @@ func (l *loader) flag(node *yaml.Node, f field, target *bool) {
 func (l *loader) number(node *yaml.Node, f field) int64 {
 	least, most := tagNumber(f.tag, "min"), tagNumber(f.tag, "max")
 	form := "must be a whole number"
-	if f.value.Type() == reflect.TypeFor[time.Duration]() {
+	if f.unitName() != "" {
 		form += " of " + f.unitName() + " (" + f.tag.Get("default") + ")"
 	}
 	value, err := strconv.ParseInt(node.Value, 10, 64)
@@ -328,33 +332,34 @@ func parsePrefix(text string) (netip.Prefix, string) {
 	return prefix, ""
 }
 
-func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
+func (l *loader) scopes(node *yaml.Node, f field, target *[]policy.Scope) {
 	if !is(node, yaml.MappingNode) {
 		l.report(
 			l.position(node), f.name, "must be a mapping from scope to description ({read: Read scope}), not "+kindOf(node),
 		)
 		return
 	}
-	*target = Scopes{}
+	*target = []policy.Scope{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		item := field{name: fmt.Sprintf("%s[%d]", f.name, i/2)}
 		l.c.sources[item.name] = l.position(key)
-		one := Scope{Name: l.text(key, item)}
+		one := policy.Scope{Name: l.text(key, item)}
 		if is(value, yaml.MappingNode) {
-			one.In = l.ordered(value, item, "repeats a language; keep one")
-			at := slices.IndexFunc(one.In, func(p people.Mapped) bool { return p.From == "en" })
-			if at < 0 {
+			for _, p := range l.ordered(value, item, "repeats a language; keep one") {
+				one.In = append(one.In, policy.Translation{Language: p.From, Text: p.To})
+			}
+			one.Description = one.DescribedIn("en")
+			if one.Description == "" {
 				l.report(
 					l.position(key), item.name, "has no English description (en), which is for people who read another language",
 				)
 				continue
 			}
-			one.Description = one.In[at].To
 		} else {
 			one.Description = l.text(value, item)
 		}
-		if target.has(one.Name) {
+		if has(*target, one.Name) {
 			l.report(l.position(key), item.name, "repeats a scope; keep one")
 		}
 		*target = append(*target, one)

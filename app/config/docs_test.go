@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -15,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"mandate/provider/policy"
 	"mandate/testkit"
 )
 
@@ -141,11 +143,9 @@ func valueKind(f field) string {
 	switch f.value.Interface().(type) {
 	case bool:
 		kind = "true or false"
-	case time.Duration:
-		kind = f.unitName() + bounds
-	case int, int64, uint32:
-		kind = "number" + bounds
-	case Scopes, Pairs:
+	case time.Duration, int, int64, uint32:
+		kind = cmp.Or(f.unitName(), "number") + bounds
+	case []policy.Scope, Pairs:
 		kind = "mapping"
 	case string:
 		kind = "text"

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 // Print writes every setting with its effective value and its source, as YAML that
@@ -88,12 +89,12 @@ func (c *Config) printValue(f field) string {
 		return flow(value, func(prefix netip.Prefix) string { return strconv.Quote(prefix.String()) })
 	case Pairs:
 		return printPairs(value)
-	case Scopes:
-		pairs := flow(value, func(s Scope) string {
+	case []policy.Scope:
+		pairs := flow(value, func(s policy.Scope) string {
 			if len(s.In) == 0 {
 				return strconv.Quote(s.Name) + ": " + strconv.Quote(s.Description)
 			}
-			return strconv.Quote(s.Name) + ": " + printPairs(s.In)
+			return strconv.Quote(s.Name) + ": " + printIn(s.In)
 		})
 		return "{" + pairs[1:len(pairs)-1] + "}"
 	default:
@@ -102,6 +103,14 @@ func (c *Config) printValue(f field) string {
 		}
 		return fmt.Sprint(value) // a number, true or false
 	}
+}
+
+func printIn(value []policy.Translation) string {
+	pairs := make(Pairs, len(value))
+	for i, one := range value {
+		pairs[i] = people.Mapped{From: one.Language, To: one.Text}
+	}
+	return printPairs(pairs)
 }
 
 func printPairs(value Pairs) string {

@@ -25,14 +25,16 @@ import (
 func TestEndpoints(t *testing.T) {
 	store, _ := storagetest.Open(t)
 	p, err := provider.New(t.Context(), provider.Config{
-		Issuer:              "https://id.example.com/o",
-		ServerKey:           bytes.Repeat([]byte{7}, 32),
-		Scopes:              []policy.Scope{{Name: "read", Description: "Read it"}},
-		OpenID:              true,
-		Authorize:           authorize.Config{CodeLifetime: time.Minute},
-		AccessTokenLifetime: time.Hour,
-		People:              people.Config{SessionLifetime: time.Hour},
-		Hashing:             limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
+		Issuer:    "https://id.example.com/o",
+		ServerKey: bytes.Repeat([]byte{7}, 32),
+		Settings: policy.Settings{
+			Scopes:              []policy.Scope{{Name: "read", Description: "Read it"}},
+			OpenID:              true,
+			AccessTokenLifetime: time.Hour,
+		},
+		Authorize: authorize.Config{CodeLifetime: time.Minute},
+		People:    people.Config{SessionLifetime: time.Hour},
+		Hashing:   limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
 	}, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

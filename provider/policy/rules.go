@@ -5,52 +5,8 @@ package policy
 
 import (
 	"cmp"
-	"time"
+	"slices"
 )
-
-// Settings is what an operator decides about applications.
-type Settings struct {
-	Scopes        []Scope  // in the operator's order; New adds the built-in ones
-	DefaultScopes []string // nil: every configured scope except introspection and the identity scopes
-	OpenID        bool
-	StrictScopes  bool   // refuse a request with a scope that the application cannot get, in place of leaving it out
-	PKCE          string // PKCEForAll, PKCEForPublic or PKCEForPublicOnly
-
-	AccessTokenLifetime     time.Duration
-	JWTAccessTokenLifetime  time.Duration // of signed access tokens
-	RefreshTokenLifetime    time.Duration // after which an unused refresh token expires
-	RefreshTokenMaxLifetime time.Duration // of the whole token family
-
-	// The longest lifetimes that an administrator may give an application, in addition
-	// to RefreshTokenMaxLifetime. A value below the server's own lifetime has no
-	// effect.
-	AccessTokenMax    time.Duration
-	JWTAccessTokenMax time.Duration
-
-	// Grants and scopes that only applications with the standing administrator may
-	// have.
-	GrantsByAdministrator []string
-	ScopesByAdministrator []string
-	KeyMethods            []string // of client authentication, for applications for which nobody is responsible
-	PersonQuota           Quota    // for all applications of one person together
-	OpenQuota             Quota    // for all applications together that registered themselves
-
-	// The longest lifetimes of the tokens of applications for which nobody is
-	// responsible.
-	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
-
-	// For how long a refresh token that was replaced returns its successor again, and the same
-	// for applications for which nobody is responsible.
-	RefreshGrace, OpenRefreshGrace time.Duration
-
-	// AllowsDocument reports whether a client may come whose metadata document is at this
-	// client id. nil: none may.
-	AllowsDocument func(clientID string) bool
-	// OpenSchemes lists private-use schemes without a dot that applications which come by themselves may have.
-	OpenSchemes []string
-	// AllowsRegistration says that applications may register themselves without a token.
-	AllowsRegistration bool
-}
 
 // Rules decides what each application may do.
 type Rules struct {
@@ -64,6 +20,9 @@ type Rules struct {
 func New(s Settings) *Rules {
 	c := &Rules{Settings: s, allowed: map[Standing]Allowance{}}
 	c.configured = c.ScopeNames()
+	if slices.Equal(c.DefaultScopes, []string{AllScopes}) {
+		c.DefaultScopes = nil
+	}
 	if c.OpenID {
 		c.Scopes = withBuiltIn(c.Scopes)
 	}
@@ -102,12 +61,24 @@ func (c *Rules) Describe(names []string) []Scope {
 // Scope is a configured scope: its name, and the description that people see.
 type Scope struct {
 	Name, Description string
-	In                map[string]string // the description in other languages, by language tag
-	BuiltIn           bool              // it exists without configuration, and pages have its description in every language
+	In                []Translation // the description in each language, if there are several
+	BuiltIn           bool          // it exists without configuration, and pages have its description in every language
 }
 
 // DescribedIn returns the description in a language, or else the usual one.
-func (s Scope) DescribedIn(tag string) string { return cmp.Or(s.In[tag], s.Description) }
+func (s Scope) DescribedIn(tag string) string {
+	at := slices.IndexFunc(s.In, func(t Translation) bool { return t.Language == tag })
+	if at < 0 {
+		return s.Description
+	}
+	return cmp.Or(s.In[at].Text, s.Description)
+}
+
+// Translation is a text in one language.
+type Translation struct{ Language, Text string }
+
+// AllScopes is the default of DEFAULT_SCOPES, as in django-oauth-toolkit. It means what nil does.
+const AllScopes = "__all__"
 
 // Introspection is the scope of a token that may introspect other tokens. It is never a
 // default scope: its holder can see what every token allows.

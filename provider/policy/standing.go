@@ -174,7 +174,7 @@ func (c *Rules) allowance(s Standing) Allowance {
 		server.OwnLifetime = true
 		server.Grants = oauth.Without(server.Grants, c.GrantsByAdministrator...)
 		server.Scopes = oauth.Without(server.Scopes, c.ScopesByAdministrator...)
-		server.Quota = c.PersonQuota
+		server.Quota = Quota(c.PersonQuota)
 	default:
 		server.PublicOnly, server.KeyMethods = true, c.KeyMethods
 		server.Grants = []string{GrantCode}
@@ -183,7 +183,7 @@ func (c *Rules) allowance(s Standing) Allowance {
 		server.RefreshMax = min(server.RefreshMax, oauth.Seconds(c.OpenRefreshTokenLifetime))
 		// The agents on one computer share a refresh token, and do not know of each other.
 		server.RefreshGrace = oauth.Seconds(c.OpenRefreshGrace)
-		server.Quota = c.OpenQuota
+		server.Quota = Quota(c.OpenQuota)
 	}
 	return server
 }

@@ -93,13 +93,13 @@ func restricted(c *Settings) {
 func TestAllowance(t *testing.T) {
 	c := settings()
 	restricted(&c)
-	c.PersonQuota, c.OpenQuota = Quota{
+	c.PersonQuota, c.OpenQuota = PersonQuota{
 		Applications:    1,
 		Sessions:        2,
 		Approvals:       3,
 		TokensPerMinute: 4,
 		LiveTokens:      5,
-	}, Quota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
+	}, OpenQuota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
 	year, month := int64(365*24*3600), int64(30*24*3600)
 	for standing, want := range map[Standing]Allowance{
 		StandingAdministrator: {
@@ -113,7 +113,7 @@ func TestAllowance(t *testing.T) {
 			AdministratorRights: true,
 		},
 		StandingPerson: {Grants: []string{GrantCode, GrantClient, GrantDevice}, Scopes: []string{"read", "write"},
-			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, RefreshGrace: 10, OwnLifetime: true, Quota: c.PersonQuota},
+			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, RefreshGrace: 10, OwnLifetime: true, Quota: Quota(c.PersonQuota)},
 		StandingOpen: {
 			Grants:       []string{GrantCode},
 			PublicOnly:   true,
@@ -123,7 +123,7 @@ func TestAllowance(t *testing.T) {
 			JWTMax:       3600,
 			RefreshMax:   20 * 24 * 3600,
 			RefreshGrace: 30,
-			Quota:        c.OpenQuota,
+			Quota:        Quota(c.OpenQuota),
 		},
 		"unheard of": {
 			Grants:       []string{GrantCode},
@@ -134,7 +134,7 @@ func TestAllowance(t *testing.T) {
 			JWTMax:       3600,
 			RefreshMax:   20 * 24 * 3600,
 			RefreshGrace: 30,
-			Quota:        c.OpenQuota,
+			Quota:        Quota(c.OpenQuota),
 		},
 	} {
 		if d := cmp.Diff(want, New(c).Allowance(standing)); d != "" {

@@ -16,13 +16,16 @@ import (
 
 // Config is what an operator decides about registration.
 type Config struct {
+	// Statements are the issuers whose software statements a registration may have (RFC 7591 §2.3). If there are none,
+	// each is refused.
+	//
+	// An item has the form `{ISSUER: https://directory.example, JWKS_URI: https://directory.example/keys}`.
+	Statements []StatementIssuer `key:"SOFTWARE_STATEMENT_ISSUERS" default:"[]" subject:"Applications that nobody registered" after:"REGISTRATION_WITH_TOKEN"`
+
 	OpenID bool
-	Open   clients.OpenConfig
-	URL    string // of the registration endpoint
-	// Issuer is this server, and Statements are the issuers whose software statements it
-	// accepts.
-	Issuer     string
-	Statements []StatementIssuer
+	Open   clients.OpenConfig `key:"-"`
+	URL    string             // of the registration endpoint
+	Issuer string             // this server
 }
 
 // Registrations makes the decisions about requests to the registration endpoint.

@@ -26,8 +26,19 @@ const maxStatementBytes = 16 << 10
 const statementLeeway = 60
 
 // StatementIssuer is an issuer whose software statements the operator trusts (RFC 7591
-// §2.3). Its public keys are in Keys, as the text of a JWK Set, or at KeysURI.
-type StatementIssuer struct{ Issuer, Keys, KeysURI string }
+// §2.3).
+type StatementIssuer struct {
+	// Issuer is the claim `iss` of its statements, character by character.
+	Issuer string `key:"ISSUER" default:""`
+	// Keys contains the public keys of the issuer, as the text of a JWK Set (RFC 7517 §5). Set either this or
+	// `JWKS_URI`.
+	Keys string `key:"JWKS" default:""`
+	// KeysURI is the `https` URL of its public keys. The server uses them for five minutes without a new request, and
+	// for an hour if no request succeeds.
+	//
+	// An address in a special-use network needs `OUTBOUND_ALLOWED_NETWORKS`.
+	KeysURI string `key:"JWKS_URI" default:""`
+}
 
 // Check returns what is wrong with the issuer.
 func (i StatementIssuer) Check() []oauth.FieldError {

@@ -18,14 +18,31 @@ import (
 
 // Registration describes a resource that an administrator adds or changes.
 type Registration struct {
-	URI, Name     string
-	Scopes        []string // none: every scope
-	TokenFormat   string   // FormatOpaque or FormatJWT; "": that of the application
-	Lifetime      int64    // of access tokens, in seconds; 0: that of the application
-	Algorithm     string   // signs access tokens that are JWTs; "": that of the application
-	Introspectors []string // client ids
-	Constrained   bool     // its access tokens must be sender-constrained
-	JWTTyp        string   // the typ of access tokens that are JWTs: TypJWT, or TypAccessToken, which is also meant by ""
+	// URI names the API in the parameter `resource` and in `aud`: an absolute URI without a fragment (RFC 8707 §2).
+	URI string `key:"URI" default:""`
+	// Name is shown on the consent page.
+	Name string `key:"NAME" default:""`
+	// Scopes are the scopes that a token for the API can have. If there are none, it can have every scope of `SCOPES`.
+	Scopes []string `key:"SCOPES" default:"[]"`
+	// TokenFormat is `opaque` or `jwt` (RFC 9068). By default it is that of the application.
+	TokenFormat string `key:"TOKEN_FORMAT" default:""`
+	// Lifetime is the longest lifetime of an access token for the API in seconds. With 0 it is that of the
+	// application.
+	Lifetime int64 `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"0" min:"0" max:"31536000"`
+	// Algorithm signs access tokens that are JWTs: `ES256`, `EdDSA`, `RS256` or `PS256`. By default it is that of the
+	// application.
+	Algorithm string `key:"ALGORITHM" default:""`
+	// JWTTyp is the `typ` of access tokens that are JWTs: `at+jwt` (RFC 9068), or `JWT` for an API whose library
+	// accepts nothing else.
+	//
+	// A token for several APIs has `JWT` only if all of them say so.
+	JWTTyp string `key:"JWT_TYP" default:"at+jwt"`
+	// Constrained refuses access tokens for the API that are not bound to a key (RFC 9449) or to a certificate
+	// (RFC 8705) of the application.
+	Constrained bool `key:"SENDER_CONSTRAINED" default:"false"`
+	// Introspectors are the client ids of the applications that may introspect the tokens for the API. An
+	// administrator must be responsible for them.
+	Introspectors []string `key:"INTROSPECTORS" default:"[]"`
 }
 
 func (r Registration) record() storage.Resource {

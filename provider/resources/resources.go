@@ -18,8 +18,14 @@ import (
 
 // Config is what an operator decides about resources.
 type Config struct {
-	Server     string // the URI of the server itself
-	Configured []Registration
+	// Configured are the APIs that tokens can be issued for (RFC 8707), in addition to those that administrators add.
+	//
+	// An item has the form `{URI: https://files.example, NAME: Files, SCOPES: [read]}`. Administrators add others on
+	// the pages and with `mandate resource add`. The server does not see that an item is removed: if its URI is added
+	// again, the tokens, refresh tokens and consents of before are for it again.
+	Configured []Registration `key:"RESOURCES" default:"[]" subject:"Scopes and resources" after:"STRICT_SCOPES"`
+
+	Server string // the URI of the server itself
 }
 
 // Resources are the resources of the configuration and those in the database. If both have

@@ -20,9 +20,11 @@ import (
 
 // Config is what an operator decides about tokens.
 type Config struct {
+	// IDTokenLifetime is the lifetime of an ID token in seconds.
+	IDTokenLifetime time.Duration `key:"ID_TOKEN_EXPIRE_SECONDS" default:"3600" min:"1" max:"31536000" subject:"OpenID Connect" after:"OIDC_ENABLED"`
+
 	Issuer                  string
 	OpenID                  bool
-	IDTokenLifetime         time.Duration
 	RefreshTokenMaxLifetime time.Duration // of a whole token family
 	PersonTokensPerMinute   int
 	OpenTokensPerMinute     int
