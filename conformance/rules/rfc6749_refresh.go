@@ -4,10 +4,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
+
+// afterSecond is how long a check waits so that the next use of a refresh token is in a later second than the issue of
+// the first one. A server that compares whole seconds, as those of iat and exp, notices a reuse only then.
+const afterSecond = 1100 * time.Millisecond
 
 // rfc6749Refresh has the checks of the rules about refreshing (RFC 6749 §6).
 var rfc6749Refresh = checks{
@@ -53,6 +58,7 @@ var rfc6749Refresh = checks{
 		if second.Refresh == "" || second.Refresh == first.Refresh {
 			t.Failf("the refresh returned no new refresh token")
 		}
+		t.Pause(afterSecond)
 		t.Granted(t.Refresh(c, second.Refresh)) // a server may return the same successor until it is used
 		t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before, and so was its successor")
 	},

@@ -54,6 +54,7 @@ var rfc6749Security = checks{
 		second := t.Granted(t.Refresh(c, first.Refresh))
 		last := second
 		if second.Refresh != "" {
+			t.Pause(afterSecond)
 			last = t.Granted(t.Refresh(c, second.Refresh)) // a server may return the same successor until it is used
 		}
 		t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before, and so was its successor")
