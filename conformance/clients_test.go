@@ -108,6 +108,8 @@ func TestClientsForKeycloak(t *testing.T) {
 			t.Errorf("%s: %+v", role.Name, c)
 		case (in.Signer == nil) != (c.Attributes["jwks.string"] == ""), in.Signer != nil && !strings.Contains(c.Attributes["jwks.string"], in.Signer.ID):
 			t.Errorf("%s: the target has another key than Keycloak: %+v", role.Name, c)
+		case in.Signer != nil && c.Attributes["request.object.signature.alg"] != in.Signer.Algorithm:
+			t.Errorf("%s: request objects may have any algorithm: %v", role.Name, c.Attributes)
 		case c.Attributes["id.token.signed.response.alg"] != role.IDTokenAlgorithm || c.Attributes["user.info.response.signature.alg"] != role.UserInfoAlgorithm:
 			t.Errorf("%s: %v", role.Name, c.Attributes)
 		case role.Backchannel != (c.Attributes["backchannel.logout.url"] == "http://127.0.0.1:7070/logout"):

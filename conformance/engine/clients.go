@@ -184,7 +184,8 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	case role.Auth == need.PrivateKeyJWT:
 		client["clientAuthenticatorType"] = "client-jwt"
 		attributes["use.jwks.string"], attributes["token.endpoint.auth.signing.alg"] = "true", c.Signer.Algorithm
-		attributes["jwks.string"], _ = encode(c.Keys()) // it has only texts
+		attributes["jwks.string"], _ = encode(c.Keys())                 // it has only texts
+		attributes["request.object.signature.alg"] = c.Signer.Algorithm // without it Keycloak accepts none too
 		if role.Profile != "" {
 			attributes["require.pushed.authorization.requests"], attributes["dpop.bound.access.tokens"], attributes["pkce.code.challenge.method"] = "true", "true", "S256"
 		}
