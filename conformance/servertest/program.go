@@ -49,7 +49,7 @@ func Serve(t testing.TB, cmd *exec.Cmd, client *http.Client, address string, rea
 			t.Logf("%s printed:\n%s", filepath.Base(cmd.Path), &log)
 		}
 	})
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(10 * time.Minute); time.Now().Before(deadline); {
 		answer, err := client.Get(address)
 		if err == nil {
 			answer.Body.Close()
