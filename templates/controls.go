@@ -12,10 +12,10 @@ import (
 	"mandate/templates/languages"
 )
 
-// control is one labelled input of a form. parts.html draws it. Templates build it in a pipe:
+// Control is one labelled input of a form. parts.html draws it. Templates build it in a pipe:
 //
 //	{{template "field" field "email" "Email address" .Email | kind "email" | complete "email"}}
-type control struct {
+type Control struct {
 	Field
 	ID, Label, Hint string // ID is the name of the form field too, unless Name is set
 	Name            string
@@ -24,14 +24,15 @@ type control struct {
 	Also            string // id of another text that describes it
 	Lines           int    // more than one: it is a textarea
 	Options         []Option
-	Exact           bool // a name or an address: the browser adds no capitals and checks no spelling
-	Numeric         bool // digits only: a phone shows its number pad
+	Pair            []Control // two inputs that belong together
+	Exact           bool      // a name or an address: the browser adds no capitals and checks no spelling
+	Numeric         bool      // digits only: a phone shows its number pad
 	Optional, Focus bool
 	On              bool // the state of a single checkbox
 }
 
 // DescribedBy lists the ids of the texts that a screen reader reads after the label.
-func (c control) DescribedBy() string {
+func (c Control) DescribedBy() string {
 	var ids []string
 	if c.Also != "" {
 		ids = append(ids, c.Also)
@@ -46,7 +47,7 @@ func (c control) DescribedBy() string {
 }
 
 // Sent returns the name of the form field.
-func (c control) Sent() string { return cmp.Or(c.Name, c.ID) }
+func (c Control) Sent() string { return cmp.Or(c.Name, c.ID) }
 
 // problems is the error summary above a form.
 type problems struct {
@@ -65,27 +66,27 @@ type found struct{ Label, Query string }
 // because a pipe passes it there.
 func controls() template.FuncMap {
 	return template.FuncMap{
-		"field": func(id, label string, f Field) control {
-			return control{ID: id, Label: label, Field: f, Kind: "text"}
+		"field": func(id, label string, f Field) Control {
+			return Control{ID: id, Label: label, Field: f, Kind: "text"}
 		},
-		"named_field": func(id, name, label string, f Field) control {
-			return control{ID: id, Name: name, Label: label, Field: f, Kind: "text"}
+		"named_field": func(id, name, label string, f Field) Control {
+			return Control{ID: id, Name: name, Label: label, Field: f, Kind: "text"}
 		},
-		"choices": func(kind, id, label string, options []Option, problem string) control {
-			return control{ID: id, Label: label, Kind: kind, Options: options, Field: Field{Error: problem}}
+		"choices": func(kind, id, label string, options []Option, problem string) Control {
+			return Control{ID: id, Label: label, Kind: kind, Options: options, Field: Field{Error: problem}}
 		},
-		"toggle": func(id, label string, on bool, errors []FieldError) control {
-			return control{ID: id, Label: label, On: on, Field: Field{Error: about(errors, id)}}
+		"toggle": func(id, label string, on bool, errors []FieldError) Control {
+			return Control{ID: id, Label: label, On: on, Field: Field{Error: about(errors, id)}}
 		},
-		"kind":     func(kind string, c control) control { c.Kind = kind; return c },
-		"complete": func(token string, c control) control { c.Complete = token; return c },
-		"hint":     func(text string, c control) control { c.Hint = text; return c },
-		"also":     func(id string, c control) control { c.Also = id; return c },
-		"lines":    func(n int, c control) control { c.Lines = n; return c },
-		"focus":    func(on bool, c control) control { c.Focus = on; return c },
-		"exact":    func(c control) control { c.Exact = true; return c },
-		"numeric":  func(c control) control { c.Numeric = true; return c },
-		"optional": func(c control) control { c.Optional = true; return c },
+		"kind":     func(kind string, c Control) Control { c.Kind = kind; return c },
+		"complete": func(token string, c Control) Control { c.Complete = token; return c },
+		"hint":     func(text string, c Control) Control { c.Hint = text; return c },
+		"also":     func(id string, c Control) Control { c.Also = id; return c },
+		"lines":    func(n int, c Control) Control { c.Lines = n; return c },
+		"focus":    func(on bool, c Control) Control { c.Focus = on; return c },
+		"exact":    func(c Control) Control { c.Exact = true; return c },
+		"numeric":  func(c Control) Control { c.Numeric = true; return c },
+		"optional": func(c Control) Control { c.Optional = true; return c },
 
 		"only":     func(problem string) Field { return Field{Error: problem} },
 		"wrong":    func(id, message string) FieldError { return FieldError{ID: id, Message: message} },

@@ -45,70 +45,20 @@ type FormKind struct {
 // Kind; both are empty for the form with all fields.
 type ApplicationForm struct {
 	Frame
-	Cards                         []Card
-	ProgramsURL                   string // the programs that are known; empty: they need what this server does not have
-	Kind                          *FormKind
-	Action, CancelURL             string
-	Version                       string // hidden field: the version of the application that the page shows
-	NowURL                        string // the application as somebody else changed it after the page was opened; usually empty
-	New                           bool
-	Admin                         bool   // the reader is an administrator
-	Privileges                    bool   // MayIntrospect, SkipConsent and EndpointAudience can be set
-	OwnerURL                      string // where an administrator takes the application over
-	Name, RedirectURIs            Field  // RedirectURIs has one URI per line
-	ClientType                    []Option
-	ClientTypeError               string
-	Grants                        []Option
-	GrantsError                   string
-	AcceptsCertificates           bool
-	CertificateSubject            Field
-	HashSecret                    bool
-	HashSecretError               string
-	Scopes                        []Option
-	ScopesError                   string
-	Resources                     Field // one URI per line
-	MayIntrospect                 bool
-	SkipConsent                   bool
-	EndpointAudience              bool // the address of an endpoint may be aud of its assertions
-	RequirePushed                 bool
-	AccessLifetime                Field // in seconds; empty: the server's lifetime
-	RefreshLifetime               Field
-	Rotations                     []Option // of refresh tokens
-	RotationError                 string
-	PKCE                          []Option // whether its authorization requests need a code challenge
-	PKCEError                     string
-	DefaultAccess, DefaultRefresh string   // the server's lifetimes, such as "36000 seconds (10 hours)"
-	Formats                       []Option // of access tokens
-	FormatError                   string
+	Cards             []Card
+	ProgramsURL       string // the programs that are known; empty: they need what this server does not have
+	Kind              *FormKind
+	Action, CancelURL string
+	Version           string // hidden field: the version of the application that the page shows
+	NowURL            string // the application as somebody else changed it after the page was opened; usually empty
+	New               bool
+	Admin             bool   // the reader is an administrator
+	Privileges        bool   // the fields of administrators can be set
+	OwnerURL          string // where an administrator takes the application over
 
-	OpenID                 bool // shows the fields below, which are part of OpenID Connect
-	Algorithms             []Option
-	AlgorithmError         string
-	UserInfoAlgorithms     []Option
-	UserInfoAlgorithmError string
-	IDTokenClaims          []Option // whether ID tokens have the claims of the scopes
-	IDTokenClaimsError     string
-	Pairwise               bool
-	PairwiseError          string
-	PostLogoutURIs         Field // one URI per line
-	BackchannelURI         Field
-
-	// How the application authenticates.
-	AuthMethods, AuthAlgorithms         []Option
-	AuthMethodError, AuthAlgorithmError string
-	JWKS, JWKSURI                       Field
-	IntrospectionAlgorithms             []Option // of signed introspection responses
-	IntrospectionError                  string
-
-	// The profile, how people must sign in, and what the access tokens are bound to.
-	Profiles, Constraints, Logins, DefaultLogins                 []Option
-	ProfileError, ConstraintError, LoginError, DefaultLoginError string
-
-	// Signed requests and responses.
-	ObjectAlgorithms, ResponseAlgorithms, ResponseModes              []Option
-	ObjectAlgorithmError, ResponseAlgorithmError, ResponseModesError string
-	RequireSigned                                                    bool
-	RequestURIs                                                      Field // one URI per line
+	Name, RedirectURIs, ClientType, Grants, Scopes, MayIntrospect Control
+	Others                                                        []Control // the other fields
+	Guarded                                                       []Control // those of administrators, but for MayIntrospect
 
 	Errors []FieldError
 }

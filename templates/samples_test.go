@@ -3,6 +3,7 @@ package templates
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -269,57 +270,76 @@ func developerSamples() []sample {
 		all.Rows = append(all.Rows, r)
 	}
 
+	radio := func(id, label string, options ...Option) Control {
+		return Control{ID: id, Label: label, Kind: "radio", Options: options}
+	}
 	form := ApplicationForm{
 		Frame: alice, New: true, Action: "/o/applications/register/", CancelURL: "/o/applications/",
-		ClientType: []Option{
-			{"confidential", "Confidential", "It runs on a server and can keep a secret.", true},
-			{"public", "Public", "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret.", false}},
-		Grants: []Option{
+		Name:         Control{ID: "name", Label: "Name", Kind: "text", Complete: "off", Hint: "People see it."},
+		RedirectURIs: Control{ID: "redirect_uris", Label: "Redirect URIs", Lines: 4, Exact: true, Hint: "One per line."},
+		ClientType: radio("client_type", "Client type",
+			Option{"confidential", "Confidential", "It runs on a server and can keep a secret.", true},
+			Option{"public", "Public", "It cannot keep a secret.", false}),
+		Grants: Control{ID: "grant_type", Label: "Grants", Kind: "checkbox", Options: []Option{
 			{"authorization_code", "Authorization code", "People sign in here and allow it.", true},
 			{"client_credentials", "Client credentials", "The application acts for itself.", false},
-			{"password", "Resource owner password", "It takes people’s passwords itself. RFC 9700 advises against it.", false}},
-		HashSecret:    true,
-		Scopes:        []Option{{"read", "read", "Read scope", true}, {"write", "write", "Write scope", true}, {"groups", "groups", "Access to your groups", false}},
-		Rotations:     []Option{{"", "As the server is set", "A refresh token is replaced when it is used.", true}, {"on", "Replaced at each use", "", false}},
-		DefaultAccess: "36000 seconds (10 hours)", DefaultRefresh: "2592000 seconds (30 days)",
-		Formats: []Option{
-			{"opaque", "Opaque", "A random string that an API introspects.", true},
-			{"jwt", "JWT", "Signed, so that an API can verify it.", false}},
-		OpenID: true, Algorithms: []Option{{"ES256", "", "Cheap to sign.", false}, {"RS256", "", "Every library supports it.", true}, {"HS256", "", "Signed with the secret.", false}},
-		IDTokenClaims:      []Option{{"", "As the kind of the application says", "", true}, {"on", "Included", "For an application that reads only the ID token.", false}, {"off", "Not included", "", false}},
-		UserInfoAlgorithms: []Option{{"", "Not signed", "Plain JSON.", true}, {"ES256", "", "", false}},
-		AuthMethods:        []Option{{"", "The usual one", "It sends its secret.", true}, {"private_key_jwt", "JWT signed with a private key", "private_key_jwt", false}},
-		AuthAlgorithms:     []Option{{"", "Any", "", true}, {"ES256", "", "", false}}, IntrospectionAlgorithms: []Option{{"", "The usual one", "RS256", true}, {"ES256", "", "", false}},
-		Profiles:         []Option{{"", "None", "Each requirement can be switched on by itself.", true}, {"fapi2", "FAPI 2.0 Security Profile", "Pushed requests, no secret.", false}},
-		Logins:           []Option{{"", "Any", "The password suffices.", true}, {"urn:mandate:acr:mfa", "Two factors", "acr: urn:mandate:acr:mfa", false}},
-		DefaultLogins:    []Option{{"", "Any", "As the person likes.", true}, {"urn:mandate:acr:mfa", "Two factors", "acr: urn:mandate:acr:mfa", false}},
-		Constraints:      []Option{{"", "As the application asks", "", true}, {"dpop", "A key (DPoP)", "", false}},
-		ObjectAlgorithms: []Option{{"", "Any", "", true}, {"PS256", "", "", false}}, ResponseAlgorithms: []Option{{"", "The usual one", "RS256.", true}, {"PS256", "", "", false}}, ResponseModes: []Option{{"jwt", "", "", false}},
+			{"password", "Resource owner password", "It takes people’s passwords itself.", false}}},
+		Scopes: Control{ID: "scope", Label: "Scopes", Kind: "checkbox", Options: []Option{
+			{"read", "read", "Read scope", true}, {"write", "write", "Write scope", true}, {"groups", "groups", "", false}}},
+		MayIntrospect: Control{ID: "may_introspect", Label: "May introspect tokens", Kind: "toggle", Hint: "For a resource server."},
+		Others: []Control{
+			{ID: "resources", Label: "Resources", Lines: 2, Exact: true, Optional: true, Hint: "The only ones."},
+			{ID: "hash_client_secret", Label: "Client secret", Kind: "box", On: true},
+			radio("profile", "Profile", Option{"", "None", "", true}, Option{"fapi2", "FAPI 2.0 Security Profile", "", false}),
+			{ID: "jwks", Label: "Public keys (JWK Set)", Lines: 4, Exact: true, Optional: true},
+			{ID: "response_modes", Label: "Response modes", Kind: "checkbox", Optional: true, Options: []Option{{"jwt", "", "", false}}},
+			radio("algorithm", "Algorithm of the ID tokens", Option{"ES256", "", "Cheap to sign.", false}, Option{"RS256", "", "", true}),
+			{ID: "pairwise", Label: "Pairwise subjects", Kind: "box"},
+			{Kind: "pair", Label: "Lifetimes", Pair: []Control{
+				{ID: "access_token_lifetime", Label: "Access token, in seconds", Kind: "text", Optional: true},
+				{ID: "refresh_token_lifetime", Label: "Refresh token, in seconds", Kind: "text", Optional: true}}},
+		},
+		Guarded: []Control{{ID: "skip_consent", Label: "Skip the consent page", Kind: "toggle", Hint: "Of your own."}},
 	}
 	wrong := form
-	wrong.Frame, wrong.New, wrong.Admin, wrong.Privileges, wrong.SkipConsent = admin, false, true, true, true
-	wrong.Name = Field{"", "Give it a name."}
-	wrong.RedirectURIs = Field{"https://planner.example.com/cb#here\nplanner.example.com", "Line 1: a redirect URI has no fragment (#here). Line 2: it begins with a scheme, such as https://."}
-	wrong.GrantsError, wrong.ScopesError, wrong.ClientTypeError = "Choose at least one grant.", "The scope “ledger” is not configured.", "A public client cannot use client credentials."
-	wrong.Resources = Field{"https://mail.example.com/v1\nhttps://nothing.example.com", "There is no resource https://nothing.example.com on this server: an administrator can add it."}
-	wrong.FormatError = "The format “paper” is not supported."
-	wrong.HashSecretError = "This server has no key to encrypt secrets with."
-	wrong.ProfileError, wrong.AuthMethodError, wrong.AcceptsCertificates = "The profile “bank” is not supported: use fapi2 or fapi2-message-signing.", "The profile fapi2 needs client authentication without a secret.", true
-	wrong.JWKS, wrong.CertificateSubject = Field{"{\"keys\": [" + long + "]}", "This is not JSON: enter a JWK Set."}, Field{"client.example", "The value has no form."}
-	wrong.AccessLifetime = Field{"ten hours", "Write a whole number of seconds."}
-	wrong.Scopes = nil
+	wrong.Frame, wrong.New, wrong.Admin, wrong.Privileges = admin, false, true, true
+	wrong.Others = slices.Clone(form.Others)
+	wrong.Name.Error = "Give it a name."
+	wrong.RedirectURIs.Field = Field{"https://planner.example.com/cb#here\nplanner.example.com", "Line 1: a redirect URI has no fragment."}
+	wrong.Scopes.Options = nil
 	for i := range 40 {
-		wrong.Scopes = append(wrong.Scopes, Option{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("ledger:%d:write", i), "", i%3 == 0})
+		name := fmt.Sprintf("ledger:%d:write", i)
+		wrong.Scopes.Options = append(wrong.Scopes.Options, Option{name, name, "", i%3 == 0})
 	}
-	wrong.Errors = []FieldError{{ID: "name", Message: wrong.Name.Error}, {ID: "client_type", Message: wrong.ClientTypeError}, {ID: "grant_type", Message: wrong.GrantsError}, {ID: "redirect_uris", Message: wrong.RedirectURIs.Error},
-		{ID: "scope", Message: wrong.ScopesError}, {ID: "resources", Message: wrong.Resources.Error}, {ID: "hash_client_secret", Message: wrong.HashSecretError}, {ID: "profile", Message: wrong.ProfileError}, {ID: "auth_method", Message: wrong.AuthMethodError}, {ID: "jwks", Message: wrong.JWKS.Error}, {ID: "certificate_subject", Message: wrong.CertificateSubject.Error}, {ID: "access_token_format", Message: wrong.FormatError}, {ID: "access_token_lifetime", Message: wrong.AccessLifetime.Error}}
+	for _, c := range []*Control{&wrong.ClientType, &wrong.Grants, &wrong.Scopes} {
+		c.Error = "This is not possible for the “" + c.Label + "” of a public client."
+	}
+	for i := range wrong.Others {
+		if c := &wrong.Others[i]; c.Kind != "pair" {
+			c.Field = Field{"{\"keys\": [" + long + "]}", "The value is not supported."}
+		}
+	}
+	for _, c := range append([]Control{wrong.Name, wrong.ClientType, wrong.Grants, wrong.RedirectURIs, wrong.Scopes}, wrong.Others...) {
+		if c.Error != "" {
+			wrong.Errors = append(wrong.Errors, FieldError{c.ID, c.Error, c.Label})
+		}
+	}
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	meanwhile := unanswered
 	meanwhile.Version, meanwhile.NowURL = "4", "/o/applications/1/update/"
 	meanwhile.Errors = []FieldError{{ID: "", Message: "Somebody changed the application since you opened this page."}, {ID: "", Message: "PKCE: Only an administrator may let an application come without PKCE."}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, "/p", nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, options, hostile, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{ID: "name", Message: hostile}}}
+	broken := form
+	broken.Frame, broken.Action, broken.CancelURL, broken.Version = nasty, "/a", "/b", hostile
+	broken.NowURL, broken.New, broken.Admin, broken.Privileges, broken.OwnerURL = "/now", true, true, true, "/o"
+	broken.Others = nil
+	for id, kind := range map[string]string{"a": "text", "b": "radio", "c": "checkbox", "d": "toggle", "pairwise": "box"} {
+		c := Control{ID: id, Label: hostile, Hint: hostile, Kind: kind, Field: badText, Options: options}
+		broken.Others = append(broken.Others, c)
+	}
+	broken.Others = append(broken.Others, Control{Kind: "pair", Label: hostile, Pair: []Control{{ID: "e", Label: hostile, Field: badText}}})
+	broken.Errors = []FieldError{{"name", hostile, hostile}}
 
 	choice := form
 	choice.ProgramsURL = "/o/applications/programs/"

@@ -106,6 +106,7 @@ func TestPagesKeepToWhoLooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guarded := []Control{{ID: "skip_consent", Kind: "toggle"}}
 	for _, test := range []struct {
 		page   any
 		text   string
@@ -114,10 +115,10 @@ func TestPagesKeepToWhoLooks(t *testing.T) {
 		{Home{Frame: Frame{Username: "a"}}, "/admin/users/", false},
 		{Home{Frame: Frame{Username: "a", Admin: true}}, "/admin/users/", true},
 		{Home{}, "Sign out", false},
-		{ApplicationForm{}, "skip_consent", false},
-		{ApplicationForm{Admin: true, OwnerURL: "/owner/"}, "skip_consent", false},
+		{ApplicationForm{Guarded: guarded}, "skip_consent", false},
+		{ApplicationForm{Admin: true, OwnerURL: "/owner/", Guarded: guarded}, "skip_consent", false},
 		{ApplicationForm{Admin: true, OwnerURL: "/owner/"}, "/owner/", true},
-		{ApplicationForm{Privileges: true}, "skip_consent", true},
+		{ApplicationForm{Privileges: true, Guarded: guarded}, "skip_consent", true},
 		{Application{RotateURL: "/rotate/"}, "/rotate/", true},
 		{Application{RotateURL: "/rotate/", Public: true}, "/rotate/", false},
 		{Application{}, "client_secret", false},

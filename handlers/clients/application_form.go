@@ -276,70 +276,23 @@ func (s *server) applicationForm(
 	form url.Values,
 	invalid *oauth.Invalid,
 ) templates.ApplicationForm {
-	may, own := s.Provider.Choices(who.User, a), s.Provider.Lifetimes()
+	may := s.Provider.Choices(who.User, a)
 	privileges := who.User.Administrator && may.AdministratorRights
 	invalid = s.atProfile(invalid, form.Get("profile"), privileges)
 	meanwhile := a != nil && form.Get("version") != strconv.FormatInt(a.Version, 10)
 	if meanwhile {
 		invalid = sinceOpened(invalid)
 	}
-	field := func(name string) templates.Field {
-		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
-	}
 	page := templates.ApplicationForm{
-		Frame:            s.Frame(r, ""),
-		New:              a == nil,
-		Admin:            who.User.Administrator,
-		Privileges:       privileges,
-		Action:           s.Path("/o/applications/register/"),
-		CancelURL:        s.Path("/o/applications/"),
-		Name:             field("name"),
-		RedirectURIs:     field("redirect_uris"),
-		ClientTypeError:  invalid.At("client_type"),
-		GrantsError:      invalid.At("grant_type"),
-		HashSecret:       form.Has("hash_client_secret"),
-		HashSecretError:  invalid.At("hash_client_secret"),
-		ScopesError:      invalid.At("scope"),
-		Resources:        field("resources"),
-		MayIntrospect:    form.Has("may_introspect"),
-		SkipConsent:      form.Has("skip_consent"),
-		EndpointAudience: form.Has("assertion_audience_endpoints"),
-		RequirePushed:    form.Has("require_pushed"),
-		AccessLifetime:   field("access_token_lifetime"),
-		RefreshLifetime:  field("refresh_token_lifetime"),
-		DefaultAccess:    web.Span(own.Access),
-		DefaultRefresh:   web.Span(own.Refresh),
-		Errors:           s.applicationErrors(invalid, privileges),
-		ClientType: web.Checked(form["client_type"],
-			templates.Option{
-				Value: policy.Confidential,
-				Label: "Confidential",
-				Help:  "It runs on a server and can keep a secret.",
-			},
-			templates.Option{
-				Value: policy.Public,
-				Label: "Public",
-				Help:  "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret.",
-			}),
-		FormatError: invalid.At("access_token_format"),
-		Formats: web.Checked(form["access_token_format"],
-			templates.Option{
-				Value: policy.FormatOpaque,
-				Label: "Opaque",
-				Help:  "A random string. An API asks this server whether the token is active, so a revoked token is refused at once.",
-			},
-			templates.Option{
-				Value: policy.FormatJWT,
-				Label: "JWT",
-				Help:  "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + web.Span(own.JWT) + ", unless you set a lifetime below.",
-			}),
-		Grants: offered(may.Grants, form["grant_type"], web.GrantOptions()...),
+		Frame:      s.Frame(r, ""),
+		New:        a == nil,
+		Admin:      who.User.Administrator,
+		Privileges: privileges,
+		Action:     s.Path("/o/applications/register/"),
+		CancelURL:  s.Path("/o/applications/"),
+		Errors:     s.applicationErrors(invalid, privileges),
 	}
-	s.authenticationFields(&page, form, invalid)
-	s.messagesFields(&page, form, invalid)
-	s.profileFields(&page, form, invalid)
-	s.rotationField(&page, form, invalid)
-	s.pkceField(&page, who.User, a, form, invalid)
+	s.fill(&page, filled{form, invalid, who.User, a, may, privileges})
 	if a != nil {
 		page.OwnerURL = s.ApplicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.ApplicationPath(a.ID, "update/"), s.ApplicationPath(a.ID, "")
@@ -348,19 +301,5 @@ func (s *server) applicationForm(
 			page.NowURL = page.Action
 		}
 	}
-	if s.Config.OpenID {
-		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")
-		page.Algorithms, page.AlgorithmError = web.Checked(form["algorithm"], idTokenAlgorithms()...), invalid.At("algorithm")
-		unsigned := templates.Option{
-			Value: "",
-			Label: "Not signed",
-			Help:  "Plain JSON, which is what nearly every application expects.",
-		}
-		page.UserInfoAlgorithms = web.Checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, idTokenAlgorithms()...)...)
-		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
-		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
-		claimsField(&page, form, invalid)
-	}
-	page.Scopes = s.ScopeOptions(offeredScopes(may, a), form["scope"])
 	return page
 }

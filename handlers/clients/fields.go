@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"mandate/handlers/web"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -60,6 +62,95 @@ func storedFields(a storage.Application) url.Values {
 		}
 	}
 	return form
+}
+
+// filled is a form with what somebody has filled in, and with what this person may choose.
+type filled struct {
+	form        url.Values
+	invalid     *oauth.Invalid
+	actor       storage.User
+	application *storage.Application // nil: a new one
+	may         policy.Allowance
+	privileges  bool // the page has the fields of administrators
+}
+
+// fill puts the fields into their places on the page. What has no place of its own stands among the others.
+func (s *server) fill(page *templates.ApplicationForm, of filled) {
+	place := map[string]*templates.Control{
+		"name": &page.Name, "client_type": &page.ClientType, "grant_type": &page.Grants,
+		"redirect_uris": &page.RedirectURIs, "scope": &page.Scopes, "may_introspect": &page.MayIntrospect,
+	}
+	for _, f := range clients.Fields() {
+		own, placed := place[f.Name]
+		last := len(page.Others) - 1
+		switch c := s.control(f, of); {
+		case placed:
+			*own = c
+		case s.absent(f.Name, of.privileges), f.Name == "certificate_subject" && !s.acceptsCertificates(of):
+		case f.Guarded:
+			page.Guarded = append(page.Guarded, c)
+		case f.Kind == clients.Seconds && page.Others[last].Kind == "pair":
+			page.Others[last].Pair[1] = c
+		case f.Kind == clients.Seconds:
+			page.Others = append(page.Others, templates.Control{Kind: "pair", Label: "Lifetimes", Pair: []templates.Control{c, {}}})
+		default:
+			page.Others = append(page.Others, c)
+		}
+	}
+	page.Name.Complete, page.Name.Optional = "off", false
+	page.RedirectURIs.Lines, page.RedirectURIs.Optional = 4, false
+}
+
+// control returns a field with its value and its mistake, as its kind is drawn.
+func (s *server) control(f clients.Field, of filled) templates.Control {
+	c := templates.Control{ID: f.Name, Label: f.Label, Hint: f.Hint, Kind: "text"}
+	c.Value, c.Error = of.form.Get(f.Name), of.invalid.At(f.Name)
+	switch f.Kind {
+	case clients.Choice:
+		c.Kind, c.Options = "radio", web.Checked([]string{c.Value}, s.options(f.Name, of)...)
+	case clients.Choices:
+		c.Kind, c.Options = "checkbox", web.Checked(of.form[f.Name], s.options(f.Name, of)...)
+	case clients.Switch:
+		c.Kind, c.On = "toggle", of.form.Has(f.Name)
+	case clients.Block:
+		c.Lines, c.Exact, c.Optional = 4, true, true
+	case clients.Lines:
+		c.Lines, c.Exact, c.Optional = 2, true, true
+	case clients.Line, clients.Seconds:
+		c.Exact, c.Optional = true, true
+	case clients.Text:
+		c.Optional = true
+	}
+	switch own := s.Provider.Lifetimes(); f.Name {
+	case "hash_client_secret", "pairwise":
+		c.Kind = "box"
+	case "grant_type":
+		c.Options = offered(of.may.Grants, c.Options)
+	case "response_modes":
+		c.Optional = true
+	case "jwks":
+		if clients.HoldsPrivateKey(c.Value) {
+			c.Value = ""
+		}
+	case "access_token_lifetime":
+		c.Hint = "If empty: " + web.Span(own.Access)
+	case "refresh_token_lifetime":
+		c.Hint = "If empty: " + web.Span(own.Refresh)
+	}
+	return c
+}
+
+// offered removes the options that are neither available nor chosen.
+func offered(values []string, options []templates.Option) []templates.Option {
+	return slices.DeleteFunc(
+		options, func(o templates.Option) bool { return !o.Checked && !slices.Contains(values, o.Value) },
+	)
+}
+
+// acceptsCertificates reports whether the page has the field for the subject of a certificate.
+func (s *server) acceptsCertificates(of filled) bool {
+	return s.Provider.Clients.Offers(clientauth.MethodCertificate) || of.form.Get("certificate_subject") != "" ||
+		of.invalid.At("certificate_subject") != ""
 }
 
 // changes names the fields of a form that somebody has changed. A profile sets the others. The form has no algorithm
