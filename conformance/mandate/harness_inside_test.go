@@ -106,8 +106,8 @@ func newKey() string {
 // begun is the file of an SQLite database as a server has it after its first start.
 var begun = testkit.Copied{Make: func(path string) error { return begin("sqlite:///" + path) }}
 
-// begin gives a database the newest schema, and keys that sign. To make an RSA key is a good part of the work of a short
-// test.
+// begin gives a database the newest schema, and keys that sign. To make an RSA key is a good part of the work of a
+// short test.
 func begin(address string) error {
 	err := installed(address, "migrate")
 	if err == nil {
@@ -131,7 +131,8 @@ func (s *server) provide(t testing.TB) {
 	t.Helper()
 	path := strings.TrimPrefix(s.database.url, "sqlite:///")
 	_, err := os.Stat(path)
-	if s.database.name == "sqlite" && s.program == "" && s.key == installation() && !s.ownKeys() && errors.Is(err, fs.ErrNotExist) {
+	empty := s.database.name == "sqlite" && errors.Is(err, fs.ErrNotExist)
+	if empty && s.program == "" && s.key == installation() && !s.ownKeys() {
 		begun.Copy(t, path)
 	}
 }
