@@ -17,9 +17,12 @@ MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { prin
 # server with the flags that its tests are built with, for its tests on PostgreSQL. On SQLite its server has no detector;
 # MANDATE_TEST_RACE=all gives it one.
 # The arithmetic of ciphers and password hashes has no detector either: it shares nothing, and takes most of the time of
-# a login and of a new key. These flags are in GOFLAGS, because the go command notes only the last -gcflags of a build.
-UNWATCHED := golang.org/x/crypto/... crypto/internal/fips140/... modernc.org/memory
-WITHOUT := $(UNWATCHED:%=-gcflags=%=-race=false)
+# a login and of a new key. The same goes for what executes templates and parses HTML: each page has its own. The packages
+# html/template, where templates share state, and reflect, which reads the values of a page, are watched. The detector also
+# makes the compiler check unsafe pointers; we have none. These flags are in GOFLAGS, because the go command notes only the
+# last -gcflags of a build.
+UNWATCHED := golang.org/x/crypto/... crypto/internal/fips140/... modernc.org/memory text/template/... golang.org/x/net/html
+WITHOUT := -gcflags=all=-d=checkptr=0 $(UNWATCHED:%=-gcflags=%=-race=false)
 RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
 # The packages whose tests run the built server, with browsers and foreign clients. FIRST take long, and wait for much of
