@@ -147,7 +147,11 @@ type Application struct {
 	Refused                                    RefusedRequests
 	Warnings                                   []string // what its redirect URIs risk
 	Settings                                   *ProgramSettings
+	Plain                                      []PlainText // what decides nothing
 }
+
+// PlainText is a text about an application, with its label.
+type PlainText struct{ Label, Text string }
 
 // ProgramSettings is what belongs into the settings of the program for which an application was registered.
 type ProgramSettings struct {

@@ -13,6 +13,7 @@ import (
 	"mandate/handlers/web"
 	"mandate/provider"
 	"mandate/provider/clientauth"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -116,6 +117,9 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		DeleteURL:        s.ApplicationPath(a.ID, "delete/"),
 		RotateURL:        s.ApplicationPath(a.ID, "rotate/"),
 		ListURL:          s.Path("/o/applications/"),
+	}
+	for _, said := range clients.PlainOf(a) {
+		page.Plain = append(page.Plain, templates.PlainText{Label: said.Label, Text: said.Text})
 	}
 	page.Warnings = provider.RedirectWarnings(a)
 	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)

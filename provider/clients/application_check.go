@@ -33,7 +33,11 @@ func (p *Clients) Check(
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it on the consent page.")
 	}
-	people.CheckText(found, "name", r.Name)
+	for _, f := range fields {
+		if f.Kind == Text {
+			people.CheckText(found, f.Name, *f.Value(&r).(*string))
+		}
+	}
 	if r.ClientType != policy.Confidential && r.ClientType != policy.Public {
 		found.Add("client_type", "Choose confidential or public.")
 	}

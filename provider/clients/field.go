@@ -87,6 +87,20 @@ func PlainMembers() []string {
 	return names
 }
 
+// Said is a plain field that an application has.
+type Said struct{ Name, Label, Text string }
+
+// PlainOf returns the plain fields of an application that are not empty.
+func PlainOf(a storage.Application) []Said {
+	var found []Said
+	for _, f := range fields {
+		if text, is := f.Stored(&a).(string); is && f.Plain {
+			found = append(found, Said{f.Name, f.Label, text})
+		}
+	}
+	return found
+}
+
 // store copies the value of a field into its column.
 func (f Field) store(r *Registration, a *storage.Application) {
 	value, column := f.of(r, a)

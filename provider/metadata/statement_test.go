@@ -101,3 +101,23 @@ func TestStatementRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A plain member is a text as any other, and one that the issuer has signed counts before what the client sends.
+func TestPlainMember(t *testing.T) {
+	claims := func(string) ([]byte, error) { return []byte(`{"note":"signed"}`), nil }
+	for _, test := range []struct{ document, want string }{
+		{`{"note":"sent"}`, "sent"},
+		{`{"note":null}`, ""},
+		{`{"note":"sent","software_statement":"a.b.c"}`, "signed"},
+	} {
+		c, err := ParseSigned([]byte(test.document), claims, "note")
+		if err != nil || c.Text("note") != test.want {
+			t.Errorf("%s: %v, want %q", test.document, err, test.want)
+		}
+	}
+	_, err := ParseSigned([]byte(`{"note":7}`), claims, "note")
+	var wrong *Error
+	if !errors.As(err, &wrong) || wrong.Member != "note" {
+		t.Errorf("a number for a plain member: %v", err)
+	}
+}

@@ -75,6 +75,9 @@ type applicationView struct {
 	CreatedAt            string   `json:"created_at"`
 	UpdatedAt            string   `json:"updated_at"`
 
+	Plain map[string]string `json:"plain,omitempty"` // fields that decide nothing
+	plain []clients.Said
+
 	Program  string        `json:"program,omitempty"`  // for which it was registered
 	Settings *settingsView `json:"settings,omitempty"` // only in a response with its secret
 
@@ -185,6 +188,10 @@ func viewApplication(of *provider.Provider, a storage.Application, secret string
 		CreatedAt:            timestamp(a.CreatedAt),
 		UpdatedAt:            timestamp(a.UpdatedAt),
 	}
+	view.plain, view.Plain = clients.PlainOf(a), map[string]string{}
+	for _, said := range view.plain {
+		view.Plain[said.Name] = said.Text
+	}
 	if a.Owner != nil {
 		view.Owner = *a.Owner
 	}
@@ -278,6 +285,9 @@ func (v applicationView) write(p *program) error {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}
+	}
+	for _, said := range v.plain {
+		rows = append(rows, []string{said.Label, said.Text})
 	}
 	if v.EndpointAudience {
 		rows = append(rows, []string{"assertions for an endpoint", "accepted"})
