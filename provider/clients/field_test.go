@@ -51,3 +51,16 @@ func TestEveryFieldOfARegistrationIsStoredAndRead(t *testing.T) {
 		t.Error("an application for which nobody is responsible keeps what an administrator has given it")
 	}
 }
+
+// A switch that an application loses with its administrator is one that only an administrator may set.
+func TestGuardedFieldsAreThoseThatNobodysApplicationLoses(t *testing.T) {
+	p := &Clients{rules: policy.New(policy.Settings{})}
+	a := storage.Application{Responsible: storage.ByNobody, ClientID: "id"}
+	p.describe(&a, filled())
+	for _, f := range Fields() {
+		on, is := f.Column(&a).(*bool)
+		if is && *on == f.Guarded {
+			t.Errorf("%s: guarded %v, kept %v", f.Name, f.Guarded, *on)
+		}
+	}
+}
