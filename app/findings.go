@@ -20,7 +20,8 @@ func proxyFinding(c *config.Config) checkup.Finding {
 			Check:  "proxy",
 			Weight: checkup.Doubtful,
 			About:  c.BaseURL,
-			Text:   "A proxy does TLS, and TRUSTED_PROXIES is empty: everybody has the address of the proxy, so the limits on guesses count all people together.",
+			Text: "A proxy does TLS, and TRUSTED_PROXIES is empty: everybody has the address of the proxy, so the limits on " +
+				"guesses count all people together.",
 			Remedy: "Set TRUSTED_PROXIES to the address of the proxy, and let it send X-Forwarded-For.",
 		}
 	}

@@ -109,7 +109,8 @@ func clientAuthorities(c *config.Config) (*x509.CertPool, error) {
 		one, err := x509.ParseCertificate(block.Bytes)
 		if err != nil || !one.IsCA {
 			return nil, fmt.Errorf(
-				"%s: %s contains something else than certificates of authorities (CA:TRUE) in PEM, such as the certificate of a client or a key",
+				"%s: %s contains something else than certificates of authorities (CA:TRUE) in PEM, such as the certificate of a "+
+					"client or a key",
 				name, c.MTLSClientAuthoritiesFile,
 			)
 		}

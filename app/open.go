@@ -158,7 +158,8 @@ func openAdvice(file string, err error) string {
 	case file != "" && strings.Contains(err.Error(), "file is not a database"):
 		return "the file is not an SQLite database: change DATABASE_URL, or move the file away: " + absolute(file)
 	case file != "":
-		return "check that DATABASE_URL names an SQLite file that this account can read and write, in a folder where it can write: " + absolute(file)
+		return "check that DATABASE_URL names an SQLite file that this account can read and write, in a folder where it " +
+			"can write: " + absolute(file)
 	case strings.Contains(err.Error(), "SSL is not enabled"):
 		return "add ?sslmode=disable to DATABASE_URL if the database is on this machine, or enable TLS in the database"
 	}
@@ -185,7 +186,8 @@ func provideFile(path string, may Purpose) error {
 		_, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf(
-				"there is no database at %s: check DATABASE_URL and --config. For a new one, start the server or run mandate migrate",
+				"there is no database at %s: check DATABASE_URL and --config. For a new one, start the server or run mandate "+
+					"migrate",
 				absolute(path),
 			)
 		}
@@ -194,7 +196,8 @@ func provideFile(path string, may Purpose) error {
 	if isMissing(path) && !isMissing(keyFile(path)) {
 		// An empty server would print a link that makes whoever opens it the administrator.
 		return fmt.Errorf(
-			"there is no database at %s, but its server key %s exists: restore the database from a backup, or check DATABASE_URL, or move the key away to begin with an empty database",
+			"there is no database at %s, but its server key %s exists: restore the database from a backup, or check "+
+				"DATABASE_URL, or move the key away to begin with an empty database",
 			absolute(path), absolute(keyFile(path)),
 		)
 	}

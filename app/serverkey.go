@@ -31,7 +31,8 @@ func serverKey(ctx context.Context, settings *config.Config, store *storage.Stor
 	_, err = store.Setting(ctx, "server_key_fingerprint")
 	if err == nil {
 		return nil, fmt.Errorf(
-			"this database was created with a server key, and no key is set: set SECRET_KEY or SECRET_KEY_FILE to that key, or restore %s from a backup",
+			"this database was created with a server key, and no key is set: set SECRET_KEY or SECRET_KEY_FILE to that key, "+
+				"or restore %s from a backup",
 			path,
 		)
 	}

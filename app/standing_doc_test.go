@@ -108,7 +108,8 @@ func standingTable(t *testing.T) string {
 		text := map[string]string{
 			"default other kept openid offline_access" + builtIn: "all",
 			"default other openid offline_access" + builtIn:      "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`",
-			"default openid offline_access":                      "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`",
+			"default openid offline_access": "`DEFAULT_SCOPES`, `openid` and `offline_access` but " +
+				"`SCOPES_BY_ADMINISTRATOR`",
 		}[strings.Join(a.Scopes, " ")]
 		if text == "" {
 			t.Fatal("no words for the scopes ", a.Scopes)
@@ -129,7 +130,8 @@ func standingTable(t *testing.T) string {
 		return "no"
 	})
 	row(
-		"skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an endpoint",
+		"skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an "+
+			"endpoint",
 		func(a policy.Allowance) string {
 			if a.AdministratorRights {
 				return "if an administrator allowed it"

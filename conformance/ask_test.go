@@ -42,7 +42,8 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	server := newRegistrar(t)
 	server.token = "initial"
 	written, r := asked(t, server.url, "", "alice", "open sesame", "read", "", "initial", "")
-	if written.Register != target.Once || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
+	if written.Register != target.Once || written.InitialAccessToken != "initial" || written.Scope != "read" ||
+		written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
 		t.Errorf("%+v", written)
 	}
 	r.Want(t, 0, "one of 6 more clients: introspection, jwt, certificate, second-certificate, device, password.")
@@ -57,30 +58,40 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 func TestAskForClients(t *testing.T) {
 	bare := httptest.NewServer(http.NotFoundHandler())
 	defer bare.Close()
-	beginning := []string{"auth.example.org", bare.URL, "", "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "", "",
+	beginning := []string{"auth.example.org", bare.URL, "", "/authorize", bare.URL + "/authorize", bare.URL + "/token", "",
+		"", "", "",
 		"client-1", "", "secret-1", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
 	written, r := asked(t, append(beginning, "")...)
-	r.Want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "There is no metadata (RFC 8414, OIDC Discovery) at "+bare.URL+"/.well-known/oauth-authorization-server or ", "this cannot be empty", `"secret-1" is no absolute URI`,
-		"grants authorization_code and refresh_token; auth client_secret_basic; redirect URI https://client.example/code.", "Further rules need")
+	r.Want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`,
+		"There is no metadata (RFC 8414, OIDC Discovery) at "+bare.URL+"/.well-known/oauth-authorization-server or ",
+		"this cannot be empty", `"secret-1" is no absolute URI`,
+		"grants authorization_code and refresh_token; auth client_secret_basic; redirect URI https://client.example/code.",
+		"Further rules need")
 	code, public := written.Clients[need.Code], written.Clients[need.Public]
-	if len(written.Clients) != 2 || written.Endpoints["token_endpoint"] != bare.URL+"/token" || code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||
+	if len(written.Clients) != 2 || written.Endpoints["token_endpoint"] != bare.URL+"/token" ||
+		code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||
 		public.Auth != need.NoAuthentication || public.RedirectURIs[0] != "https://client.example/public" {
 		t.Errorf("%+v", written)
 	}
 	// All further roles are asked for, with their fields.
 	rest := append(beginning, "yes",
-		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "", "logout", "s", "", "https://a.example/bye",
-		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "key", "", "second-key", "", "hmac", "s", "", "", "pairwise", "s", "", "elsewhere", "s", "", "tv", "password", "s",
+		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "",
+		"logout", "s", "", "https://a.example/bye",
+		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "key", "", "second-key", "", "hmac",
+		"s", "", "", "pairwise", "s", "", "elsewhere", "s", "", "tv", "password", "s",
 		bare.URL+"/api", bare.URL+"/api/wide", "wide")
 	written, r = asked(t, rest...)
 	r.Want(t, 0, "2 are needed", `"here" is not host:port`)
 	for _, role := range need.Roles() {
-		skipped := role.Name == need.Signed || role.Profile != "" || role.Auth == need.CertificateAuth || role.First && role.Name != need.Code && role.Name != need.Public
+		skipped := role.Name == need.Signed || role.Profile != "" || role.Auth == need.CertificateAuth ||
+			role.First && role.Name != need.Code && role.Name != need.Public
 		if (written.Clients[role.Name] == nil) != skipped {
 			t.Errorf("the client %s: %+v", role.Name, written.Clients[role.Name])
 		}
 	}
-	if written.Backchannel != "127.0.0.1:7070" || written.API != (target.API{URL: bare.URL + "/api", Restricted: bare.URL + "/api/wide", Scope: "wide"}) || written.Clients[need.Logout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
+	if written.Backchannel != "127.0.0.1:7070" ||
+		written.API != (target.API{URL: bare.URL + "/api", Restricted: bare.URL + "/api/wide", Scope: "wide"}) ||
+		written.Clients[need.Logout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
 		t.Errorf("%+v", written)
 	}
 }
@@ -95,21 +106,26 @@ func TestAskForAProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "a target.yaml")
-	answers := []string{bare.URL, "", "", "", "", "", "", "", "one", "", "two", "", "three", "https://c.example/3", bare.URL + "/api", "", ""}
-	r := servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target", "--profile", "fapi2-ms", "--only", "FAPI2", "--only", "FAPI2MS", "--only", "RFC8414", "--ca", ca, "--i-own-this-server")
+	answers := []string{bare.URL, "", "", "", "", "", "", "", "one", "", "two", "", "three", "https://c.example/3",
+		bare.URL + "/api", "", ""}
+	r := servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target", "--profile", "fapi2-ms",
+		"--only", "FAPI2", "--only", "FAPI2MS", "--only", "RFC8414", "--ca", ca, "--i-own-this-server")
 	r.Want(t, 0, `"kty":"RSA"`, "Further rules need one of 4 more clients: code, public, machine, introspection.",
-		"run: mandate conformance --target '"+path+"' --profile fapi2-ms --only FAPI2 --only FAPI2MS --only RFC8414 --ca "+ca+" --i-own-this-server\n")
+		"run: mandate conformance --target '"+path+"' --profile fapi2-ms --only FAPI2 --only FAPI2MS --only RFC8414 --ca "+ca+
+			" --i-own-this-server\n")
 	written, err := target.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	three := written.Clients[need.FAPIMessages]
-	if len(written.Clients) != 3 || written.API.URL != bare.URL+"/api" || three.ID != "three" || three.RedirectURIs[0] != "https://c.example/3" || three.Signer == nil {
+	if len(written.Clients) != 3 || written.API.URL != bare.URL+"/api" || three.ID != "three" ||
+		three.RedirectURIs[0] != "https://c.example/3" || three.Signer == nil {
 		t.Errorf("%+v", written)
 	}
 	path = filepath.Join(t.TempDir(), "target.yaml")
 	none := bare.URL + strings.Repeat("\n", 16)
-	servertest.Run(t, none, "--target", path, "--write-target", "--profile", "fapi2", "--ca", ca).Want(t, 0, "Then run: mandate conformance --target "+path+" --profile fapi2 --ca "+ca+"\n")
+	servertest.Run(t, none, "--target", path, "--write-target", "--profile", "fapi2", "--ca", ca).Want(t, 0,
+		"Then run: mandate conformance --target "+path+" --profile fapi2 --ca "+ca+"\n")
 }
 
 // If a question cannot be answered, the command ends at once, and leaves no file.
@@ -143,7 +159,8 @@ func TestAskTakesTheIssuerAsPublished(t *testing.T) {
 // The issuer in the metadata is suggested if the answer is another, and an issuer without metadata is asked for again.
 func TestAskForTheIssuerAgain(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
-	for _, c := range []struct{ first, again, want string }{{s.URL, "", s.URL + "/o"}, {s.URL, "n", s.URL}, {s.URL + "/wrong", s.URL + "/o", s.URL + "/o"}} {
+	for _, c := range []struct{ first, again, want string }{{s.URL, "", s.URL + "/o"}, {s.URL, "n", s.URL},
+		{s.URL + "/wrong", s.URL + "/o", s.URL + "/o"}} {
 		const user, register = "", "n"
 		target, r := asked(t, c.first, c.again, user, register, "", "", "", "", "", "")
 		r.Want(t, 0, "but it has no clients: ", " rules will be skipped")
@@ -158,9 +175,12 @@ func TestAskTriesTheSignIn(t *testing.T) {
 	odd := pages{login: `<form method=post action=/login><input name=x1><input name=x2><button>Los</button></form>`,
 		consent: `<form method=post action=/decide><input type=hidden name=ticket value="a&amp;b"><input type=hidden name=say value=yes><button>Jawohl</button></form>`}
 	issuer := odd.start(t).Target.Issuer
-	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", ""}
+	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "",
+		"", "", ""}
 	written, r := asked(t, append(beginning, "x1", "x2", "", "", "", "", "jawohl", "mitnichten")...)
-	r.Want(t, 0, "Trying to sign in as alice ...", "/authorize: 200 OK, the page \"x\" with the field x1 (text), the field x2 (text), the button \"los\"", "This page was not understood.", "It works: the server issued a code and tokens.")
+	r.Want(t, 0, "Trying to sign in as alice ...", "/authorize: 200 OK, the page \"x\" with the field x1 (text), the "+
+		"field x2 (text), the button \"los\"", "This page was not understood.",
+		"It works: the server issued a code and tokens.")
 	if written.Forms != (browser.Hints{Username: "x1", Password: "x2", Approve: "jawohl", Deny: "mitnichten"}) {
 		t.Errorf("%+v", written.Forms)
 	}
@@ -173,10 +193,13 @@ func TestAskTriesTheSignIn(t *testing.T) {
 
 // Some servers remember a sign-in only if a box is ticked. Without it no rule about sessions can be checked.
 func TestAskOffersTheBoxThatRemembers(t *testing.T) {
-	issuer := pages{login: strings.Replace(plainLogin, "<button", "<input type=checkbox name=stay><button", 1), consent: plainConsent, box: "stay"}.start(t).Target.Issuer
-	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", ""}
+	issuer := pages{login: strings.Replace(plainLogin, "<button", "<input type=checkbox name=stay><button", 1),
+		consent: plainConsent, box: "stay"}.start(t).Target.Issuer
+	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "",
+		"", "", ""}
 	written, r := asked(t, append(beginning, "")...)
-	r.Want(t, 0, "asks for the password again, so that rules about sessions and logout cannot be checked.", `Tick the box "stay" on the sign-in page?`)
+	r.Want(t, 0, "asks for the password again, so that rules about sessions and logout cannot be checked.",
+		`Tick the box "stay" on the sign-in page?`)
 	if written.Forms.Remember != "stay" || strings.Count(r.Stderr, "asks for the password again") != 1 {
 		t.Errorf("%+v: %s", written.Forms, r.Stderr)
 	}
@@ -190,16 +213,19 @@ func TestAskOffersTheBoxThatRemembers(t *testing.T) {
 // metadata is a question.
 func TestAskForOriginsOfTheMetadata(t *testing.T) {
 	var other, issuer *httptest.Server
-	other = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("%s %s", r.Method, r.URL) }))
+	other = httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("%s %s", r.Method, r.URL) }))
 	defer other.Close()
 	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"issuer": %q, "authorization_endpoint": "%[1]s/authorize", "token_endpoint": "%s/token", "introspection_endpoint": "%[2]s/introspect", "revocation_endpoint": "%[1]s/revoke"}`, issuer.URL, other.URL)
+		fmt.Fprintf(w,
+			`{"issuer": %q, "authorization_endpoint": "%[1]s/authorize", "token_endpoint": "%s/token", "introspection_endpoint": "%[2]s/introspect", "revocation_endpoint": "%[1]s/revoke"}`, issuer.URL, other.URL)
 	}))
 	defer issuer.Close()
 	question := "The metadata names token_endpoint at " + other.URL + ". Does this origin belong to the server?"
 	written, r := asked(t, issuer.URL, "y", "", "", "", "", "", "", "")
-	if r.Want(t, 0, question); strings.Count(r.Stderr, "Does this origin") != 1 || len(written.Origins) != 1 || written.Origins[0] != other.URL {
+	if r.Want(t, 0, question); strings.Count(r.Stderr, "Does this origin") != 1 || len(written.Origins) != 1 ||
+		written.Origins[0] != other.URL {
 		t.Errorf("%q: %s", written.Origins, r.Stderr)
 	}
 	written, r = asked(t, issuer.URL, "", "n", "", "", "", "", "", "", "")
@@ -210,38 +236,49 @@ func TestAskForOriginsOfTheMetadata(t *testing.T) {
 
 func TestAskCorrectsAnswers(t *testing.T) {
 	plain := pages{login: plainLogin, consent: plainConsent}.start(t).Target.Issuer
-	written, r := asked(t, plain, "", "alice", "wrong", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "", "open sesame", "secret")
-	r.Want(t, 0, "The server did not accept the user name or the password.", "the token endpoint refuses it: 401 Unauthorized, invalid_client (wrong secret)", "Secret of the client code", "It works", "It contains secrets. Now run:")
+	written, r := asked(t, plain, "", "alice", "wrong", "", "c", "wrong", "https://client.example/back", "", "", "", "",
+		"", "", "open sesame", "secret")
+	r.Want(t, 0, "The server did not accept the user name or the password.",
+		"the token endpoint refuses it: 401 Unauthorized, invalid_client (wrong secret)", "Secret of the client code",
+		"It works", "It contains secrets. Now run:")
 	if written.User.Password != "open sesame" || written.Clients[need.Code].Secret != "secret" {
 		t.Errorf("%+v", written.User)
 	}
-	_, r = asked(t, plain, "", "alice", "open sesame", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "")
+	_, r = asked(t, plain, "", "alice", "open sesame", "", "c", "wrong", "https://client.example/back", "", "", "",
+		"", "", "")
 	r.Want(t, 0, "but the sign-in does not work yet: about ", "Correct user and clients.code in the file")
 	// The page of an error asks for the client again.
-	strict := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, callback string) {
-		if callback == "https://client.example/back" {
-			http.Redirect(w, r, callback+"?code=verysecretcode", http.StatusFound)
-			return
-		}
-		http.Error(w, "unknown redirect URI", http.StatusBadRequest)
-	}}.start(t).Target.Issuer
-	written, r = asked(t, strict, "", "alice", "open sesame", "", "c", "secret", "https://client.example/bcak", "", "", "", "", "", "", "https://client.example/back")
+	strict := pages{login: plainLogin, consent: plainConsent,
+		answer: func(w http.ResponseWriter, r *http.Request, callback string) {
+			if callback == "https://client.example/back" {
+				http.Redirect(w, r, callback+"?code=verysecretcode", http.StatusFound)
+				return
+			}
+			http.Error(w, "unknown redirect URI", http.StatusBadRequest)
+		}}.start(t).Target.Issuer
+	written, r = asked(t, strict, "", "alice", "open sesame", "", "c", "secret", "https://client.example/bcak", "", "", "",
+		"", "", "", "https://client.example/back")
 	r.Want(t, 0, "The walk ended there: the server shows a page: 400 Bad Request", "It works")
 	if c := written.Clients[need.Code]; c.ID != "c" || c.RedirectURIs[0] != "https://client.example/back" {
 		t.Errorf("%+v", c)
 	}
-	elsewhere := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
-		http.Redirect(w, r, "http://127.0.0.1:1/more", http.StatusFound)
-	}}.start(t).Target.Issuer
-	written, r = asked(t, elsewhere, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", "", "y")
-	r.Want(t, 0, "The browser was sent to http://127.0.0.1:1. Does the server have its pages there?", "It did not work: ", "connection refused")
+	elsewhere := pages{login: plainLogin, consent: plainConsent,
+		answer: func(w http.ResponseWriter, r *http.Request, _ string) {
+			http.Redirect(w, r, "http://127.0.0.1:1/more", http.StatusFound)
+		}}.start(t).Target.Issuer
+	written, r = asked(t, elsewhere, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "",
+		"", "", "", "y")
+	r.Want(t, 0, "The browser was sent to http://127.0.0.1:1. Does the server have its pages there?", "It did not work: ",
+		"connection refused")
 	if len(written.Origins) != 1 || written.Origins[0] != "http://127.0.0.1:1" {
 		t.Errorf("%v", written.Origins)
 	}
-	refused := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, callback string) {
-		http.Redirect(w, r, callback+"?error=invalid_scope", http.StatusFound)
-	}}.start(t).Target.Issuer
-	written, r = asked(t, refused, "", "alice", "open sesame", "raed", "c", "secret", "https://client.example/back", "", "", "", "", "", "read", "")
+	refused := pages{login: plainLogin, consent: plainConsent,
+		answer: func(w http.ResponseWriter, r *http.Request, callback string) {
+			http.Redirect(w, r, callback+"?error=invalid_scope", http.StatusFound)
+		}}.start(t).Target.Issuer
+	written, r = asked(t, refused, "", "alice", "open sesame", "raed", "c", "secret", "https://client.example/back", "",
+		"", "", "", "", "read", "")
 	r.Want(t, 0, "The server refuses the scope.")
 	if written.Scope != "read" {
 		t.Errorf("%q", written.Scope)
@@ -289,7 +326,8 @@ func TestAskWhereTheClientStays(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":"%[1]s/authorize","token_endpoint":"%[1]s/token","registration_endpoint":"%[1]s/register"}`, server.URL)
+		fmt.Fprintf(w,
+			`{"issuer":%q,"authorization_endpoint":"%[1]s/authorize","token_endpoint":"%[1]s/token","registration_endpoint":"%[1]s/register"}`, server.URL)
 	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)
@@ -302,7 +340,8 @@ func TestAskWhereTheClientStays(t *testing.T) {
 		_, _ = io.WriteString(w, `{"access_token":"a-token","token_type":"Bearer"}`)
 	})
 	_, r := asked(t, server.URL, "", "alice", "open sesame", "read", "", "", "")
-	for _, text := range []string{"The client of this trial could not be removed", "no registration_client_uri", "It works"} {
+	for _, text := range []string{"The client of this trial could not be removed", "no registration_client_uri",
+		"It works"} {
 		if !strings.Contains(r.Stderr, text) {
 			t.Errorf("%q is missing: %s", text, r.Stderr)
 		}

@@ -36,7 +36,8 @@ func (p pages) start(t *testing.T) *engine.Runner {
 		fmt.Fprint(w, "<!doctype html><title>x</title>", body)
 	}
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q}`, server.URL, server.URL+"/authorize", server.URL+"/token")
+		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q}`, server.URL, server.URL+"/authorize",
+			server.URL+"/token")
 	})
 	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "request", Value: url.QueryEscape(r.URL.RawQuery), Path: "/"})
@@ -53,7 +54,8 @@ func (p pages) start(t *testing.T) *engine.Runner {
 		switch {
 		case p.second != "" && strings.Contains(sent, "alice") && !strings.Contains(sent, "sesame"):
 			page(w, p.second)
-		case strings.Contains(sent, "open+sesame") && (p.second != "" || strings.Contains(sent, "alice")) && !strings.Contains(sent, "newsletter"):
+		case strings.Contains(sent, "open+sesame") && (p.second != "" || strings.Contains(sent, "alice")) &&
+			!strings.Contains(sent, "newsletter"):
 			if p.box == "" || r.PostForm.Has(p.box) {
 				http.SetCookie(w, &http.Cookie{Name: "session", Value: "1", Path: "/"})
 			}
@@ -91,8 +93,10 @@ func (p pages) start(t *testing.T) *engine.Runner {
 		}
 		fmt.Fprint(w, `{"access_token":"opensaysme","token_type":"bearer"}`)
 	})
-	runner, err := NewRunner(t.Context(), &target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: "open sesame"},
-		Clients: map[need.Need]*target.Client{need.Code: {ID: "c", Secret: "secret", Auth: need.SecretBasic, RedirectURIs: []string{"https://client.example/back"}}}}, wire.Options{})
+	runner, err := NewRunner(t.Context(),
+		&target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: "open sesame"},
+			Clients: map[need.Need]*target.Client{need.Code: {ID: "c", Secret: "secret", Auth: need.SecretBasic,
+				RedirectURIs: []string{"https://client.example/back"}}}}, wire.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +107,10 @@ func (p pages) start(t *testing.T) *engine.Runner {
 func walk(t *testing.T, runner *engine.Runner, approve bool) (*check.Response, check.Result) {
 	t.Helper()
 	var got *check.Response
-	result := runner.Check(t.Context(), check.Rule{ID: "TEST/1/walk", Needs: []need.Need{need.Code, need.User, need.Authorization}, Check: func(t *check.T) {
-		got = t.Walk(t.NewBrowser(), t.Request(t.Client(need.Code)), approve)
-	}})
+	result := runner.Check(t.Context(),
+		check.Rule{ID: "TEST/1/walk", Needs: []need.Need{need.Code, need.User, need.Authorization}, Check: func(t *check.T) {
+			got = t.Walk(t.NewBrowser(), t.Request(t.Client(need.Code)), approve)
+		}})
 	return got, result
 }
 
@@ -126,7 +131,9 @@ func TestBrowserFindsItsWay(t *testing.T) {
 			login:   `<form method=post action=/login><input name=identifier><button>Next</button></form>`,
 			second:  `<form method=post action=/login><input type=password name=secret><button>Sign in</button></form>`,
 			consent: plainConsent},
-		"a password that the page shows": {login: `<form method=post action=/login><input name=user><input name=Password><button>Go</button></form>`, consent: plainConsent},
+		"a password that the page shows": {
+			login:   `<form method=post action=/login><input name=user><input name=Password><button>Go</button></form>`,
+			consent: plainConsent},
 		"one form for yes, and a link for no": {login: plainLogin,
 			consent: `<form method=post action=/decide><input type=hidden name=ticket value="a&amp;b"><input type=hidden name=say value=yes>
 				<button type=submit autofocus>Continue</button></form><a href="/decide?say=no">[ Cancel ]</a>`},
@@ -140,7 +147,8 @@ func TestBrowserFindsItsWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runner := p.start(t)
 			yes, result := walk(t, runner, true)
-			if result.Status != check.Pass || yes.Params.Get("code") != "verysecretcode" || !yes.Arrived() || !yes.Asked || yes.Mode != "query" {
+			if result.Status != check.Pass || yes.Params.Get("code") != "verysecretcode" || !yes.Arrived() || !yes.Asked ||
+				yes.Mode != "query" {
 				t.Errorf("yes: %s %s, %s", result.Status, result.Reason, yes)
 			}
 			if name == "scopes to tick" && yes.Params.Get("scopes") != "read" {
@@ -155,12 +163,15 @@ func TestBrowserFindsItsWay(t *testing.T) {
 }
 
 func TestBrowserReadsFormPost(t *testing.T) {
-	p := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, _ *http.Request, callback string) {
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<body onload="document.forms[0].submit()"><form method="post" action="%s"><input type="hidden" name="code" value="verysecretcode"><input type="hidden" name="state" value="a&amp;b"><noscript><button>Continue</button></noscript></form>`, callback)
-	}}
+	p := pages{login: plainLogin, consent: plainConsent,
+		answer: func(w http.ResponseWriter, _ *http.Request, callback string) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w,
+				`<body onload="document.forms[0].submit()"><form method="post" action="%s"><input type="hidden" name="code" value="verysecretcode"><input type="hidden" name="state" value="a&amp;b"><noscript><button>Continue</button></noscript></form>`, callback)
+		}}
 	got, result := walk(t, p.start(t), true)
-	if result.Status != check.Pass || got.Mode != "form_post" || got.Params.Get("code") != "verysecretcode" || got.Params.Get("state") != "a&b" || !got.Arrived() {
+	if result.Status != check.Pass || got.Mode != "form_post" || got.Params.Get("code") != "verysecretcode" ||
+		got.Params.Get("state") != "a&b" || !got.Arrived() {
 		t.Errorf("%s %s: %s", result.Status, result.Reason, got)
 	}
 }
@@ -170,22 +181,29 @@ func TestBrowserSaysWhyItCannotGoOn(t *testing.T) {
 		pages pages
 		want  string
 	}{
-		"a script":       {pages{login: `<div id=root></div><script src=/app.js></script><noscript>Turn on JavaScript<form></form></noscript>`}, "the checks cannot use the page at "},
+		"a script": {pages{
+			login: `<div id=root></div><script src=/app.js></script><noscript>Turn on JavaScript<form></form></noscript>`},
+			"the checks cannot use the page at "},
 		"wrong password": {pages{login: `<form method=post action=/nowhere><input type=password name=p></form>`}, ""},
 		"again and again": {pages{login: plainLogin, consent: plainLogin},
 			"the server asks for the password again: user.username or user.password of the target may be wrong"},
-		"unknown words": {pages{login: plainLogin, consent: `<form method=post action=/decide><button>Jawohl</button></form>`}, "no known button to approve: name the button in the target under forms"},
-		"circles": {pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
-			http.Redirect(w, r, r.URL.String(), http.StatusFound)
-		}}, "the server redirects in circles: 20 times"},
-		"elsewhere": {pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
-			http.Redirect(w, r, "https://login.example/", http.StatusFound)
-		}}, "the browser was sent to https://login.example/"},
-		"a page with an error": {pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
-			w.Header().Set("Content-Type", "text/html")
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, "<title>oops</title><p>error: invalid_client, client is invalid "+strings.Repeat("x", 300))
-		}}, `the server shows a page: 400 Bad Request, "oops": error: invalid_client, client is invalid xxx`},
+		"unknown words": {pages{login: plainLogin,
+			consent: `<form method=post action=/decide><button>Jawohl</button></form>`}, "no known button to approve: name " +
+			"the button in the target under forms"},
+		"circles": {pages{login: plainLogin, consent: plainConsent,
+			answer: func(w http.ResponseWriter, r *http.Request, _ string) {
+				http.Redirect(w, r, r.URL.String(), http.StatusFound)
+			}}, "the server redirects in circles: 20 times"},
+		"elsewhere": {pages{login: plainLogin, consent: plainConsent,
+			answer: func(w http.ResponseWriter, r *http.Request, _ string) {
+				http.Redirect(w, r, "https://login.example/", http.StatusFound)
+			}}, "the browser was sent to https://login.example/"},
+		"a page with an error": {pages{login: plainLogin, consent: plainConsent,
+			answer: func(w http.ResponseWriter, r *http.Request, _ string) {
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprint(w, "<title>oops</title><p>error: invalid_client, client is invalid "+strings.Repeat("x", 300))
+			}}, `the server shows a page: 400 Bad Request, "oops": error: invalid_client, client is invalid xxx`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, result := walk(t, c.pages.start(t), true)
@@ -243,7 +261,8 @@ func TestCheckWithAWrongSecret(t *testing.T) {
 	runner := pages{login: plainLogin, consent: plainConsent}.start(t)
 	runner.Target.Clients[need.Code].Role = need.Code
 	result := runner.Check(t.Context(), redeems("unknown"))
-	if want := "the server does not accept the client code: clients.code.secret or clients.code.auth of the target may be wrong"; result.Status != check.Blocked || !strings.HasSuffix(result.Reason, want) {
+	if want := "the server does not accept the client code: clients.code.secret or clients.code.auth of the target may " +
+		"be wrong"; result.Status != check.Blocked || !strings.HasSuffix(result.Reason, want) {
 		t.Errorf("never accepted: %s %s", result.Status, result.Reason)
 	}
 	result = runner.Check(t.Context(), redeems("verysecretcode"))

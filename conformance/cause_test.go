@@ -106,32 +106,57 @@ func failure(id string, status check.Status, reason, sent, got string) check.Res
 }
 
 func TestCauses(t *testing.T) {
-	const token, wrongScope = "POST https://as.example/token", "400 Bad Request\n\n" + `{"error":"invalid_scope","error_description":"no such scope"}`
+	const token, wrongScope = "POST https://as.example/token", "400 Bad Request\n\n" +
+		`{"error":"invalid_scope","error_description":"no such scope"}`
 	for name, c := range map[string]struct {
 		a, b check.Result
 		same bool
 	}{
-		"values that change": {failure("a", check.Fail, "the browser was sent to https://c.example/cb?code=$CODE2&state=GKOICFF4WR2XFGGY2BTXEHTLXW after 2.5s", "", ""),
-			failure("b", check.Fail, "the browser was sent to https://c.example/cb?code=$CODE&state=UHWM7CUHWGNDLOSVB3DTLXURHE after 3s", "", ""), true},
-		"masked values": {failure("a", check.Fail, "aud is $CLIENT_ID", "", ""), failure("b", check.Fail, "aud is $CLIENT_ID12", "", ""), true},
-		"another error in an address": {failure("a", check.Fail, "the browser was sent to https://c.example/cb?error=invalid_scope&state=x", "", ""),
+		"values that change": {
+			failure("a", check.Fail,
+				"the browser was sent to https://c.example/cb?code=$CODE2&state=GKOICFF4WR2XFGGY2BTXEHTLXW after 2.5s", "", ""),
+			failure("b", check.Fail,
+				"the browser was sent to https://c.example/cb?code=$CODE&state=UHWM7CUHWGNDLOSVB3DTLXURHE after 3s", "", ""), true},
+		"masked values": {failure("a", check.Fail, "aud is $CLIENT_ID", "", ""),
+			failure("b", check.Fail, "aud is $CLIENT_ID12", "", ""), true},
+		"another error in an address": {
+			failure("a", check.Fail, "the browser was sent to https://c.example/cb?error=invalid_scope&state=x", "", ""),
 			failure("b", check.Fail, "the browser was sent to https://c.example/cb?error=server_error&state=x", "", ""), false},
-		"another reason": {failure("a", check.Fail, "aud is missing", "", ""), failure("b", check.Fail, "nbf is missing", "", ""), false},
-		"a 307":          {failure("a", check.Fail, "the password was sent again", "POST https://as.example/login?x=1", "307 Temporary Redirect\n"), failure("b", check.Blocked, "no code", "POST https://as.example/login?x=2", "307 Temporary Redirect\n"), true},
-		"a 500 elsewhere": {failure("a", check.Fail, "the server failed: 500 Internal Server Error", "POST https://as.example/token", "500 Internal Server Error\n"),
-			failure("b", check.Fail, "the server failed: 500 Internal Server Error", "POST https://as.example/revoke", "500 Internal Server Error\n"), false},
-		"a step with the same error": {failure("a", check.Blocked, "no token was issued: 400 Bad Request, invalid_scope", token, wrongScope),
+		"another reason": {failure("a", check.Fail, "aud is missing", "", ""),
+			failure("b", check.Fail, "nbf is missing", "", ""), false},
+		"a 307": {failure("a", check.Fail, "the password was sent again", "POST https://as.example/login?x=1",
+			"307 Temporary Redirect\n"),
+			failure("b", check.Blocked, "no code", "POST https://as.example/login?x=2", "307 Temporary Redirect\n"), true},
+		"a 500 elsewhere": {failure("a", check.Fail, "the server failed: 500 Internal Server Error",
+			"POST https://as.example/token", "500 Internal Server Error\n"),
+			failure("b", check.Fail, "the server failed: 500 Internal Server Error", "POST https://as.example/revoke",
+				"500 Internal Server Error\n"), false},
+		"a step with the same error": {failure("a", check.Blocked, "no token was issued: 400 Bad Request, invalid_scope",
+			token, wrongScope),
 			failure("b", check.Blocked, "no refresh token: 400 Bad Request, invalid_scope", token, wrongScope), true},
-		"the same mistake in the target at two steps": {failure("a", check.Blocked, "no code was issued: the server asks for the password again: user.username or user.password of the target may be wrong", "", ""),
-			failure("b", check.Blocked, "the person was not asked: the server asks for the password again: user.username or user.password of the target may be wrong", "", ""), true},
-		"a page with the number of the request": {failure("a", check.Blocked, `no code was issued: the server shows a page: 400 Bad Request, "This is \"no\" request": Error code invalid_client Request M2NFGY`, "", ""),
-			failure("b", check.Blocked, `no code was issued: the server shows a page: 400 Bad Request, "This is \"no\" request": Error code invalid_client Request KDG2LZ`, "", ""), true},
-		"a page with another error": {failure("a", check.Blocked, `no code was issued: the server shows a page: 400 Bad Request, "oops": invalid_client`, "", ""),
-			failure("b", check.Blocked, `no code was issued: the server shows a page: 400 Bad Request, "oops": invalid_request`, "", ""), false},
-		"two clients with a wrong secret": {failure("a", check.Blocked, "no token was issued: 401: the server does not accept the client code: clients.code.secret or clients.code.auth of the target may be wrong", "", ""),
-			failure("b", check.Blocked, "no token was issued: 401: the server does not accept the client jwt: clients.jwt.secret or clients.jwt.auth of the target may be wrong", "", ""), false},
-		"two questions with the same answer": {failure("a", check.Fail, "Pragma is missing", token, wrongScope), failure("b", check.Fail, "Cache-Control is missing", token, wrongScope), false},
-		"a status at two endpoints":          {failure("a", check.Fail, "the answer is 403 Forbidden, want 401", token, "403 Forbidden\n"), failure("b", check.Fail, "the answer is 403 Forbidden, want 401", "GET https://api.example/", "403 Forbidden\n"), false},
+		"the same mistake in the target at two steps": {failure("a", check.Blocked,
+			"no code was issued: the server asks for the password again: user.username or user.password of the target may be "+
+				"wrong", "", ""),
+			failure("b", check.Blocked, "the person was not asked: the server asks for the password again: user.username or "+
+				"user.password of the target may be wrong", "", ""), true},
+		"a page with the number of the request": {failure("a", check.Blocked,
+			`no code was issued: the server shows a page: 400 Bad Request, "This is \"no\" request": Error code invalid_client Request M2NFGY`, "", ""),
+			failure("b", check.Blocked,
+				`no code was issued: the server shows a page: 400 Bad Request, "This is \"no\" request": Error code invalid_client Request KDG2LZ`, "", ""), true},
+		"a page with another error": {failure("a", check.Blocked,
+			`no code was issued: the server shows a page: 400 Bad Request, "oops": invalid_client`, "", ""),
+			failure("b", check.Blocked, `no code was issued: the server shows a page: 400 Bad Request, "oops": invalid_request`,
+				"", ""), false},
+		"two clients with a wrong secret": {failure("a", check.Blocked,
+			"no token was issued: 401: the server does not accept the client code: clients.code.secret or clients.code.auth "+
+				"of the target may be wrong", "", ""),
+			failure("b", check.Blocked, "no token was issued: 401: the server does not accept the client jwt: "+
+				"clients.jwt.secret or clients.jwt.auth of the target may be wrong", "", ""), false},
+		"two questions with the same answer": {failure("a", check.Fail, "Pragma is missing", token, wrongScope),
+			failure("b", check.Fail, "Cache-Control is missing", token, wrongScope), false},
+		"a status at two endpoints": {failure("a", check.Fail, "the answer is 403 Forbidden, want 401", token,
+			"403 Forbidden\n"), failure("b", check.Fail, "the answer is 403 Forbidden, want 401", "GET https://api.example/",
+			"403 Forbidden\n"), false},
 	} {
 		causes := (&engine.Report{Results: []check.Result{c.a, c.b}}).Causes()
 		if (len(causes) == 1) != c.same {
@@ -145,7 +170,8 @@ func TestCauseIsTheDecidedFact(t *testing.T) {
 	var report engine.Report
 	for _, r := range rules.All() {
 		if strings.HasPrefix(r.ID, "OIDCCore/3.1.2.1/max-age") && r.Fact != "" {
-			report.Results = append(report.Results, check.Result{Rule: r, Status: check.Fail, Reason: strings.Repeat("no ", len(report.Results)) + "reason"})
+			report.Results = append(report.Results,
+				check.Result{Rule: r, Status: check.Fail, Reason: strings.Repeat("no ", len(report.Results)) + "reason"})
 		}
 	}
 	causes := report.Causes()
@@ -175,8 +201,10 @@ func TestFactsNameRules(t *testing.T) {
 // The worst cause comes first, and then the most frequent one.
 func TestCausesAreSorted(t *testing.T) {
 	report := &engine.Report{Results: []check.Result{
-		failure("a", check.Blocked, "no page", "", ""), failure("b", check.Blocked, "no page", "", ""), failure("c", check.Blocked, "no page", "", ""),
-		failure("d", check.Fail, "once", "", ""), failure("e", check.Fail, "twice", "", ""), failure("f", check.Fail, "twice", "", ""), failure("g", check.Pass, "", "", "")}}
+		failure("a", check.Blocked, "no page", "", ""), failure("b", check.Blocked, "no page", "", ""),
+		failure("c", check.Blocked, "no page", "", ""),
+		failure("d", check.Fail, "once", "", ""), failure("e", check.Fail, "twice", "", ""),
+		failure("f", check.Fail, "twice", "", ""), failure("g", check.Pass, "", "", "")}}
 	var texts []string
 	for _, c := range report.Causes() {
 		texts = append(texts, c.Text)
@@ -184,8 +212,10 @@ func TestCausesAreSorted(t *testing.T) {
 	if want := []string{"twice", "once", "no page"}; !slices.Equal(texts, want) {
 		t.Errorf("%q, want %q", texts, want)
 	}
-	for format, want := range map[string]string{"text": "Results with the same cause: 2 twice FAIL MUST: TEST/1/e, TEST/1/f 3 no page blocked: TEST/1/a, TEST/1/b, TEST/1/c",
-		"json": `"causes": [ { "text": "twice", "rules": [ "TEST/1/e", "TEST/1/f" ] }, {`, "html": "<small>2 rules</small>twice</h3>"} {
+	for format, want := range map[string]string{"text": "Results with the same cause: 2 twice FAIL MUST: TEST/1/e, " +
+		"TEST/1/f 3 no page blocked: TEST/1/a, TEST/1/b, TEST/1/c",
+		"json": `"causes": [ { "text": "twice", "rules": [ "TEST/1/e", "TEST/1/f" ] }, {`,
+		"html": "<small>2 rules</small>twice</h3>"} {
 		var out bytes.Buffer
 		err := engine.Formats()[format](report, &out)
 		if text := strings.Join(strings.Fields(out.String()), " "); err != nil || !strings.Contains(text, want) {

@@ -131,9 +131,11 @@ func TestSelect(t *testing.T) {
 		profile string
 		only    []string
 		has     bool
-	}{{"", nil, false}, {"", []string{"MCP"}, true}, {"", []string{"RFC6749", "MCP/M4"}, true}, {"mcp", nil, true}, {"oauth21", nil, false}} {
+	}{{"", nil, false}, {"", []string{"MCP"}, true}, {"", []string{"RFC6749", "MCP/M4"}, true}, {"mcp", nil, true},
+		{"oauth21", nil, false}} {
 		chosen, err := rules.Select(row.profile, row.only)
-		if has := slices.ContainsFunc(chosen, func(r check.Rule) bool { return r.ID == "MCP/M4/s256-in-metadata" }); err != nil || has != row.has {
+		if has := slices.ContainsFunc(chosen,
+			func(r check.Rule) bool { return r.ID == "MCP/M4/s256-in-metadata" }); err != nil || has != row.has {
 			t.Errorf("Select(%q, %q) has a rule of MCP: %t, want %t: %v", row.profile, row.only, has, row.has, err)
 		}
 	}
@@ -144,8 +146,9 @@ func TestSelect(t *testing.T) {
 }
 
 var (
-	citation = regexp.MustCompile(`((?:RFC [0-9]+|CIMD-[0-9]+|FAPI 2\.0 (?:Security Profile|Message Signing)|OIDC [A-Z][A-Za-z-]*(?: [A-Z][A-Za-z]*)?)) §([0-9A-Z][0-9.]*[0-9]|[0-9A-Z])((?:,? (?:and )?§[0-9][0-9.]*[0-9])*)`)
-	further  = regexp.MustCompile(`§([0-9][0-9.]*[0-9])`)
+	citation = regexp.MustCompile(
+		`((?:RFC [0-9]+|CIMD-[0-9]+|FAPI 2\.0 (?:Security Profile|Message Signing)|OIDC [A-Z][A-Za-z-]*(?: [A-Z][A-Za-z]*)?)) §([0-9A-Z][0-9.]*[0-9]|[0-9A-Z])((?:,? (?:and )?§[0-9][0-9.]*[0-9])*)`)
+	further = regexp.MustCompile(`§([0-9][0-9.]*[0-9])`)
 )
 
 // Each section that a comment cites has a rule: in this section, in one above it, or, if the comment cites a whole
@@ -235,7 +238,8 @@ func clausesOf(comment string) []string {
 func TestCitationsAreRead(t *testing.T) {
 	got := strings.Join(clausesOf("RFC 6749 §3.1, §3.2 and OIDC Core §3.1.2.1, and RFC 9700\n"+
 		"§4.11.2. OIDC Form Post §2: x. FAPI 2.0 Message Signing §5.3.1."), "; ")
-	want := "RFC 6749 §3.1; RFC 6749 §3.2; OIDC Core §3.1.2.1; RFC 9700 §4.11.2; OIDC Form Post §2; FAPI 2.0 Message Signing §5.3.1"
+	want := "RFC 6749 §3.1; RFC 6749 §3.2; OIDC Core §3.1.2.1; RFC 9700 §4.11.2; OIDC Form Post §2; FAPI 2.0 Message " +
+		"Signing §5.3.1"
 	if got != want {
 		t.Errorf("read %s, want %s", got, want)
 	}
@@ -251,7 +255,8 @@ func standards() string {
 	var b strings.Builder
 	b.WriteString("\n| Document | MUST | SHOULD | MAY |\n|---|---|---|---|\n")
 	for _, d := range rules.Documents() {
-		fmt.Fprintf(&b, "| %s %s | %s | %s | %s |\n", d.Cited, d.Title, tally(d.Rules, check.Must), tally(d.Rules, check.Should), tally(d.Rules, check.May))
+		fmt.Fprintf(&b, "| %s %s | %s | %s | %s |\n", d.Cited, d.Title, tally(d.Rules, check.Must),
+			tally(d.Rules, check.Should), tally(d.Rules, check.May))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -276,7 +281,8 @@ func tally(rules []check.Rule, level check.Level) string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{checked, "checked"}, {waived, "not done"}, {unobservable, string(check.Unobservable)}, {inapplicable, string(check.Inapplicable)}} {
+	}{{checked, "checked"}, {waived, "not done"}, {unobservable, string(check.Unobservable)},
+		{inapplicable, string(check.Inapplicable)}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}

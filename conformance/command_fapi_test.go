@@ -13,10 +13,11 @@ import (
 )
 
 // aboutKeys are the rules of FAPI 2.0 about DPoP and private_key_jwt. They are skipped for clients with certificates.
-var aboutKeys = []string{"FAPI2/5.3.2.1/clock-ahead", "FAPI2/5.3.2.1/code-bound", "FAPI2/5.3.2.1/issuer-audience", "FAPI2/5.3.2.1/not-of-the-future", "FAPI2/5.4.1/assertions", "FAPI2/5.4.1/proofs"}
+var aboutKeys = []string{"FAPI2/5.3.2.1/clock-ahead", "FAPI2/5.3.2.1/code-bound", "FAPI2/5.3.2.1/issuer-audience",
+	"FAPI2/5.3.2.1/not-of-the-future", "FAPI2/5.4.1/assertions", "FAPI2/5.4.1/proofs"}
 
-// A server that does TLS itself satisfies the profiles of FAPI 2.0, with keys and with certificates. The commands run at the
-// same time, because each waits for a minute, until a code has expired.
+// A server that does TLS itself satisfies the profiles of FAPI 2.0, with keys and with certificates. The commands run
+// at the same time, because each waits for a minute, until a code has expired.
 func TestCommandFAPI(t *testing.T) {
 	s := servertest.OnDatabase(t, servertest.Secured)
 	rows := []*fapiRun{
@@ -25,7 +26,8 @@ func TestCommandFAPI(t *testing.T) {
 		{name: "certificates", profile: "fapi2-ms", target: s.Certified, skipped: aboutKeys},
 	}
 	for _, row := range rows {
-		row.cmd = servertest.Command(t, "--target", targetFile(t, row.target), "--ca", s.Certificate(), "--profile", row.profile, "--format", "json")
+		row.cmd = servertest.Command(t, "--target", targetFile(t, row.target), "--ca", s.Certificate(), "--profile",
+			row.profile, "--format", "json")
 		row.cmd.Stdout, row.cmd.Stderr = &row.stdout, &row.stderr
 		err := row.cmd.Start()
 		if err != nil {

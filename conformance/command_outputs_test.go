@@ -14,7 +14,8 @@ import (
 // A file that cannot be written after the run loses no results: the other files are written, and the report is printed.
 func TestCommandOutputsThatFail(t *testing.T) {
 	dir := t.TempDir()
-	known, first, second := filepath.Join(dir, "known.yaml"), filepath.Join(dir, "first.html"), filepath.Join(dir, "second.json")
+	known, first, second := filepath.Join(dir, "known.yaml"), filepath.Join(dir, "first.html"),
+		filepath.Join(dir, "second.json")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost { // of the run: the files were opened before
 			for _, path := range []string{known, first} {
@@ -25,8 +26,10 @@ func TestCommandOutputsThatFail(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 	}))
 	defer server.Close()
-	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+"/token}\nclients:\n  machine: {id: m, secret: verysecret}\n")
-	r := servertest.Run(t, "", "--target", path, "--only", "RFC6749/5.2", "--write-baseline", known, "--report", first, "--report", second)
+	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+
+		"/token}\nclients:\n  machine: {id: m, secret: verysecret}\n")
+	r := servertest.Run(t, "", "--target", path, "--only", "RFC6749/5.2", "--write-baseline", known, "--report", first,
+		"--report", second)
 	r.Want(t, 1, "rules in ", "known.yaml: is a directory", "write the report: open "+first)
 	text, err := os.ReadFile(second)
 	if err != nil || !strings.Contains(string(text), `"issuer"`) {

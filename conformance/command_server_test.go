@@ -25,14 +25,18 @@ func TestCommandBadServers(t *testing.T) {
 	}
 	closed.Close()
 	t.Run("nobody listens", func(t *testing.T) {
-		servertest.Run(t, "", "--target", targetText(t, "issuer: http://"+closed.Addr().String())).Want(t, 2, "connection refused")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http://"+closed.Addr().String())).Want(t, 2,
+			"connection refused")
 	})
 	t.Run("no such host", func(t *testing.T) {
-		servertest.Run(t, "", "--target", targetText(t, "issuer: http://nowhere.invalid")).Want(t, 2, "nowhere.invalid: its address cannot be found")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http://nowhere.invalid")).Want(t, 2,
+			"nowhere.invalid: its address cannot be found")
 	})
 	t.Run("a foreign host", func(t *testing.T) {
-		servertest.Run(t, "", "--target", targetText(t, "issuer: https://192.0.2.1")).Want(t, 2, "192.0.2.1 is at 192.0.2.1, which is neither", "--i-own-this-server")
-		r := servertest.Run(t, "", "--target", targetText(t, "issuer: https://192.0.2.1"), "--i-own-this-server", "--timeout", "1ms")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: https://192.0.2.1")).Want(t, 2,
+			"192.0.2.1 is at 192.0.2.1, which is neither", "--i-own-this-server")
+		r := servertest.Run(t, "", "--target", targetText(t, "issuer: https://192.0.2.1"), "--i-own-this-server",
+			"--timeout", "1ms")
 		r.Want(t, 2, "192.0.2.1")
 		if strings.Contains(r.Stderr, "own-this") {
 			t.Errorf("the flag does nothing: %s", r.Stderr)
@@ -41,13 +45,15 @@ func TestCommandBadServers(t *testing.T) {
 	t.Run("no TLS", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		defer server.Close()
-		servertest.Run(t, "", "--target", targetText(t, "issuer: https"+strings.TrimPrefix(server.URL, "http"))).Want(t, 2, "does not speak TLS there: write the address with http")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: https"+strings.TrimPrefix(server.URL, "http"))).Want(t, 2,
+			"does not speak TLS there: write the address with http")
 	})
 	t.Run("no http", func(t *testing.T) {
 		server := httptest.NewTLSServer(http.NotFoundHandler())
 		defer server.Close()
 		server.Config.ErrorLog = nil
-		servertest.Run(t, "", "--target", targetText(t, "issuer: http"+strings.TrimPrefix(server.URL, "https"))).Want(t, 2, "the server speaks TLS there: write the address with https")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http"+strings.TrimPrefix(server.URL, "https"))).Want(t, 2,
+			"the server speaks TLS there: write the address with https")
 	})
 	t.Run("a certificate of its own", func(t *testing.T) {
 		server := httptest.NewTLSServer(http.NotFoundHandler())
@@ -60,7 +66,8 @@ func TestCommandBadServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servertest.Run(t, "", "--target", path, "--ca", ca).Want(t, 2, "publishes no metadata", "answers 404 Not Found", "endpoints in the target file")
+		servertest.Run(t, "", "--target", path, "--ca", ca).Want(t, 2, "publishes no metadata", "answers 404 Not Found",
+			"endpoints in the target file")
 		servertest.Run(t, "", "--target", path, "--ca", path).Want(t, 2, "contains no certificate in PEM")
 		servertest.Run(t, "", "--target", path, "--ca", "nowhere.pem").Want(t, 2, "--ca: open nowhere.pem: no such file")
 	})
@@ -68,19 +75,23 @@ func TestCommandBadServers(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"garbage": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\x00\xff{{{<<<") }, "publishes no metadata"},
+		"garbage": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\x00\xff{{{<<<") },
+			"publishes no metadata"},
 		"no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
 			c, _, _ := w.(http.Hijacker).Hijack()
 			fmt.Fprint(c, "garbage\x1b[31m\r\n\r\n")
 			c.Close()
 		}, "malformed"},
-		"a gigabyte": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, io.LimitReader(endless{}, 1<<30)) }, "larger than a mebibyte"},
+		"a gigabyte": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, io.LimitReader(endless{}, 1<<30)) },
+			"larger than a mebibyte"},
 		"a header without end": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("x", 1<<20))
 		}, "header"},
-		"a redirect circle": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "answers 302 Found"},
-		"silence":           {silent, "no answer within 1s"},
-		"a trickle":         {trickle, "no answer within 1s"},
+		"a redirect circle": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+		}, "answers 302 Found"},
+		"silence":   {silent, "no answer within 1s"},
+		"a trickle": {trickle, "no answer within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(c.handler)
@@ -135,12 +146,14 @@ func TestCommandServerThatBreaksDown(t *testing.T) {
 			server := httptest.NewServer(answer)
 			defer server.Close()
 			target := copied(s)
-			target.Endpoints = map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token",
+			target.Endpoints = map[string]string{"authorization_endpoint": server.URL + "/authorize",
+				"token_endpoint":         server.URL + "/token",
 				"introspection_endpoint": server.URL + "/introspect", "revocation_endpoint": server.URL + "/revoke"}
 			r := servertest.Run(t, "", "--target", targetFile(t, target), "--timeout", "500ms")
 			r.Want(t, 1, "rules in ")
 			top, _, _ := strings.Cut(r.Stdout, "RFC 6749")
-			if name == "hangs" && !strings.Contains(strings.Join(strings.Fields(top), " "), "The server did not answer a request. Other results may be a consequence of it: ") {
+			if name == "hangs" && !strings.Contains(strings.Join(strings.Fields(top), " "),
+				"The server did not answer a request. Other results may be a consequence of it: ") {
 				t.Errorf("the report does not begin with the request: %s", top)
 			}
 			if strings.Contains(r.Stdout, "BROKEN") || r.Took > time.Minute {
@@ -168,7 +181,8 @@ func TestCommandServerThatStops(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	known := filepath.Join(t.TempDir(), "known.yaml")
-	r := servertest.Run(t, "", "--target", targetText(t, "issuer: "+server.URL), "--only", "RFC8414/3", "--write-baseline", known)
+	r := servertest.Run(t, "", "--target", targetText(t, "issuer: "+server.URL), "--only", "RFC8414/3",
+		"--write-baseline", known)
 	r.Want(t, 2, "mandate: the server has stopped answering, and ", "start it, and run the check again")
 	if !strings.Contains(r.Stdout, "blocked") {
 		t.Errorf("the report is missing: %s", r.Stdout)

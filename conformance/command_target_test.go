@@ -29,7 +29,8 @@ func TestCommandTargetFile(t *testing.T) {
 		"issuer: http://h\n---\nissuer: http://h\n":                       "more than one document",
 		"issuer: http://h\nuser: {username: alice}\n":                     "user: needs both",
 		"issuer: http://h\nendpoints: {token_endpoint: /token}\n":         `endpoints: token_endpoint: "/token" is not an http or https URL`,
-		"issuer: http://h\nendpoints: {token: 'https://h/token'}\n":       "endpoints: token: there is no such endpoint: use authorization_endpoint, token_endpoint, ",
+		"issuer: http://h\nendpoints: {token: 'https://h/token'}\n": "endpoints: token: there is no such endpoint: " +
+			"use authorization_endpoint, token_endpoint, ",
 		"\xff\xfe\x00":                          "yaml",
 		"issuer: {a: b}\n":                      "line 1: must be a text, not keys with values",
 		"issuer: http://h\nregister: maybe\n":   "line 2: register must be true, false or reuse",
@@ -60,8 +61,10 @@ func TestCommandTargetFile(t *testing.T) {
 		"issuer: http://h\nclients:\n  logout: {id: a, secret: b, redirect_uris: [https://c.example]}\n":                                            "clients: logout: post_logout_redirect_uris is missing",
 		"- issuer: http://h\n":   "line 1",
 		"issuer: http://u@h/o\n": "is not an http or https URL",
-		"issuer: http://h\nclients:\n  machine: {id: a, jwk: {keys: []}}\n":  "clients: machine: jwk: this is a JWK Set: name one private JWK",
-		"issuer: http://h\nclients:\n  machine: {id: a, jwk: " + pem + "}\n": "clients: machine: jwk: " + pem + " is a PEM file: convert it",
+		"issuer: http://h\nclients:\n  machine: {id: a, jwk: {keys: []}}\n": "clients: machine: jwk: this is a JWK Set: " +
+			"name one private JWK",
+		"issuer: http://h\nclients:\n  machine: {id: a, jwk: " + pem + "}\n": "clients: machine: jwk: " + pem +
+			" is a PEM file: convert it",
 	} {
 		r := servertest.Run(t, "", "--target", targetText(t, text))
 		r.Want(t, 2, "target.yaml: ", strings.TrimPrefix(want, "yaml"))
@@ -70,8 +73,10 @@ func TestCommandTargetFile(t *testing.T) {
 		}
 	}
 	servertest.Run(t, "", "--target", "nowhere.yaml").Want(t, 2, "there is no target file nowhere.yaml", "--write-target")
-	servertest.Run(t, "", "--target", "nowhere.yaml", "--clients", "text").Want(t, 0, "there is no target file nowhere.yaml yet", "--write-target")
+	servertest.Run(t, "", "--target", "nowhere.yaml", "--clients", "text").Want(t, 0,
+		"there is no target file nowhere.yaml yet", "--write-target")
 	servertest.Run(t, "", "--target", t.TempDir()).Want(t, 2, "--target: read ")
 	servertest.Run(t, "", "--target", os.DevNull).Want(t, 2, "it needs an issuer")
-	servertest.Run(t, "", "--target", targetText(t, "issuer: http://h\nscope: "+strings.Repeat("x", 1<<20))).Want(t, 2, "larger than a mebibyte")
+	servertest.Run(t, "", "--target", targetText(t, "issuer: http://h\nscope: "+strings.Repeat("x", 1<<20))).Want(t, 2,
+		"larger than a mebibyte")
 }

@@ -79,7 +79,8 @@ func TestCommand(t *testing.T) {
 	path := targetFile(t, copied(s))
 	t.Run("a tree, and a summary last", func(t *testing.T) {
 		r := servertest.Run(t, "", "--target", path, "--only", "RFC7636/4.6", "--only", "RFC6749/10.12")
-		r.Want(t, 0, "RFC 7636 Proof Key for Code Exchange\n  §4.6  https://www.rfc-editor.org/rfc/rfc7636#section-4.6\n    pass      MUST   verifier-compared: ", "RFC 6749", " rules in ")
+		r.Want(t, 0, "RFC 7636 Proof Key for Code Exchange\n  §4.6  https://www.rfc-editor.org/rfc/rfc7636#section-4.6\n   "+
+			" pass      MUST   verifier-compared: ", "RFC 6749", " rules in ")
 		lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
 		if last := lines[len(lines)-1]; !strings.Contains(last, "passed") {
 			t.Errorf("the last line is %q", last)
@@ -118,7 +119,8 @@ func TestCommand(t *testing.T) {
 	t.Run("several reports", func(t *testing.T) {
 		dir := t.TempDir()
 		args := []string{"--target", path, "--only", "RFC7636/4.6"}
-		wanted := map[string]string{"r.html": "<!doctype html>", "r.xml": "<testsuites>", "r.json": `"issuer"`, "r.txt": "verifier-compared"}
+		wanted := map[string]string{"r.html": "<!doctype html>", "r.xml": "<testsuites>", "r.json": `"issuer"`,
+			"r.txt": "verifier-compared"}
 		for name := range wanted {
 			args = append(args, "--report", filepath.Join(dir, name))
 		}
@@ -130,16 +132,19 @@ func TestCommand(t *testing.T) {
 			}
 		}
 		absent := filepath.Join(dir, "absent.html")
-		servertest.Run(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--report", absent).Want(t, 2, "connection refused")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--report", absent).Want(t, 2,
+			"connection refused")
 		_, err := os.Stat(absent)
 		if !os.IsNotExist(err) {
 			t.Errorf("a report without results remains: %v", err)
 		}
-		servertest.Run(t, "", "--target", path, "--report", absent, "--report", filepath.Join(dir, "none", "r.html")).Want(t, 2, "no such file")
+		servertest.Run(t, "", "--target", path, "--report", absent, "--report", filepath.Join(dir, "none", "r.html")).Want(t,
+			2, "no such file")
 	})
 	t.Run("list", func(t *testing.T) {
 		r := servertest.Run(t, "", "--list")
-		r.Want(t, 0, "no check: Mandate, for which the rules were written, gives this reason: ", "not observable from outside: ", "not done: ")
+		r.Want(t, 0, "no check: Mandate, for which the rules were written, gives this reason: ",
+			"not observable from outside: ", "not done: ")
 		for _, rule := range rules.All() {
 			if !strings.Contains(r.Stdout, rule.ID+"\n") {
 				t.Errorf("the list lacks %s", rule.ID)
@@ -150,21 +155,25 @@ func TestCommand(t *testing.T) {
 	})
 	t.Run("wrong usage", func(t *testing.T) {
 		for line, want := range map[string]string{
-			"":                                       "--target is missing: name the file that describes the server to check; --write-target writes it",
-			"--target":                               "flag needs an argument: --target",
-			"--target " + path + " --only RFC1":      `--only: there is no document "RFC1", only RFC6749, `,
-			"--target " + path + " --only RFC7636/9": `--only: no rule is under "RFC7636/9": --list --only RFC7636 shows`,
+			"": "--target is missing: name the file that describes the server to check; " +
+				"--write-target writes it",
+			"--target":                          "flag needs an argument: --target",
+			"--target " + path + " --only RFC1": `--only: there is no document "RFC1", only RFC6749, `,
+			"--target " + path +
+				" --only RFC7636/9": `--only: no rule is under "RFC7636/9": --list --only RFC7636 shows`,
 			"--target " + path + " --profile logout --only RFC7636": `--only: the profile logout has no rule under "RFC7636"`,
 			"--target " + path + " --only RFC7636 --only RFC1":      `--only: there is no document "RFC1"`,
-			"--target " + path + " --profile x":                     `--profile: there is no profile "x", only browser, fapi2, fapi2-ms, logout, `,
-			"--target " + path + " --format x":                      `--format: there is no format "x", only html, json, `,
-			"--list --format json":                                  "--format: a list is always text",
-			"--target " + path + " more":                            `unexpected argument "more"`,
-			"--target " + path + " --timeout 0s":                    "--timeout: must be greater than 0",
-			"--target " + path + " --workers 17":                    "--workers: must be between 1 and 16",
-			"--target " + path + " --workers 0":                     "--workers: must be between 1 and 16",
-			"--target " + path + " --report r.pdf":                  "--report: the ending of r.pdf must be .html, .json, .xml (JUnit) or .txt",
-			"--frobnicate":                                          "unknown flag: --frobnicate",
+			"--target " + path +
+				" --profile x": `--profile: there is no profile "x", only browser, fapi2, fapi2-ms, logout, `,
+			"--target " + path + " --format x":   `--format: there is no format "x", only html, json, `,
+			"--list --format json":               "--format: a list is always text",
+			"--target " + path + " more":         `unexpected argument "more"`,
+			"--target " + path + " --timeout 0s": "--timeout: must be greater than 0",
+			"--target " + path + " --workers 17": "--workers: must be between 1 and 16",
+			"--target " + path + " --workers 0":  "--workers: must be between 1 and 16",
+			"--target " + path + " --report r.pdf": "--report: the ending of r.pdf must be .html, .json, " +
+				".xml (JUnit) or .txt",
+			"--frobnicate": "unknown flag: --frobnicate",
 		} {
 			r := servertest.Run(t, "", strings.Fields(line)...)
 			r.Want(t, 2, "mandate: "+want, "(see: mandate conformance --help)")
@@ -188,11 +197,17 @@ func TestCommandWrongTarget(t *testing.T) {
 		change     func(*target.Target)
 		only, want string
 	}{
-		"a wrong password": {func(t *target.Target) { t.User.Password = "wrong" }, "RFC7636/4", "user.username or user.password of the target may be wrong"},
-		"nobody's name":    {func(t *target.Target) { t.User.Username = "nobody" }, "RFC7636/4", "user.username or user.password of the target may be wrong"},
-		"nobody's client":  {func(t *target.Target) { t.Clients[need.Code].ID = "nobody" }, "RFC7636/4", `the server shows a page: 400 Bad Request, "`},
-		"a wrong secret":   {func(t *target.Target) { t.Clients[need.Code].Secret = "wrong" }, "RFC7636/4.2 RFC7636/4.6", "There is no client with this id, or the secret is wrong.: the server does not accept the client code: clients.code.secret or clients.code.auth of the target may be wrong"},
-		"a wrong scope":    {func(t *target.Target) { t.Scope = "raed" }, "RFC7636/4", "There is no scope 'raed' on this server"},
+		"a wrong password": {func(t *target.Target) { t.User.Password = "wrong" }, "RFC7636/4",
+			"user.username or user.password of the target may be wrong"},
+		"nobody's name": {func(t *target.Target) { t.User.Username = "nobody" }, "RFC7636/4",
+			"user.username or user.password of the target may be wrong"},
+		"nobody's client": {func(t *target.Target) { t.Clients[need.Code].ID = "nobody" }, "RFC7636/4",
+			`the server shows a page: 400 Bad Request, "`},
+		"a wrong secret": {func(t *target.Target) { t.Clients[need.Code].Secret = "wrong" }, "RFC7636/4.2 RFC7636/4.6",
+			"There is no client with this id, or the secret is wrong.: the server does not accept the client code: " +
+				"clients.code.secret or clients.code.auth of the target may be wrong"},
+		"a wrong scope": {func(t *target.Target) { t.Scope = "raed" }, "RFC7636/4",
+			"There is no scope 'raed' on this server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written, client := copied(s), *own
@@ -219,7 +234,8 @@ func TestCommandWrongTarget(t *testing.T) {
 func TestCommandWrongIssuer(t *testing.T) {
 	written := copied(servertest.OnDatabase(t, "sqlite"))
 	written.Issuer = strings.TrimSuffix(written.Issuer, "/o") // its metadata is found all the same
-	servertest.Run(t, "", "--target", targetFile(t, written), "--only", "RFC7523/3").Want(t, 1, "issuer or clients.key.jwk of the target may be wrong")
+	servertest.Run(t, "", "--target", targetFile(t, written), "--only", "RFC7523/3").Want(t, 1,
+		"issuer or clients.key.jwk of the target may be wrong")
 }
 
 // A fault fails the check that names it. The report shows the request, the response and a command to repeat it,
@@ -233,10 +249,13 @@ func TestCommandShowsAFault(t *testing.T) {
 	}) + "/o/token/"
 	path := targetFile(t, target)
 	r := servertest.Run(t, "", "--target", path, "--only", "RFC6749/5.1", "--only", "RFC6749/4.1")
-	r.Want(t, 1, "FAIL      MUST   no-cache: ", "the answer has no header Pragma: no-cache", "> POST http://127.0.0.1:", "> Authorization: Basic (",
-		"grant_type=client_credentials", "< 200 OK", `"access_token":"$ACCESS_TOKEN"`, "to repeat it:\n                curl -i http://127.0.0.1", `:"$MACHINE_SECRET"`, "-d grant_type=client_credentials",
+	r.Want(t, 1, "FAIL      MUST   no-cache: ", "the answer has no header Pragma: no-cache", "> POST http://127.0.0.1:",
+		"> Authorization: Basic (",
+		"grant_type=client_credentials", "< 200 OK", `"access_token":"$ACCESS_TOKEN"`,
+		"to repeat it:\n                curl -i http://127.0.0.1", `:"$MACHINE_SECRET"`, "-d grant_type=client_credentials",
 		"1 MUST failed", "mandate: the server does not satisfy every MUST")
-	if !strings.HasSuffix(r.Stdout, "\n  FAIL MUST RFC6749/5.1/no-cache, security: the answer has no header Pragma: no-cache\n") {
+	if !strings.HasSuffix(r.Stdout, "\n  FAIL MUST RFC6749/5.1/no-cache, security: the answer has no header Pragma: "+
+		"no-cache\n") {
 		t.Errorf("the end does not name the failure:\n%s", r.Stdout)
 	}
 	if strings.Count(r.Stdout, "FAIL ") != 2 || strings.Contains(r.Stdout, "blocked") {

@@ -99,7 +99,8 @@ func testDocument(t *testing.T, id string) {
 func TestFAPI2Certificates(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	onlyDPoP := []string{"FAPI2/5.3.2.1/code-bound", "FAPI2/5.4.1/proofs"}
-	for method, skipped := range map[string][]string{need.CertificateAuth: aboutKeys, need.SelfSignedAuth: aboutKeys, need.PrivateKeyJWT: onlyDPoP} {
+	for method, skipped := range map[string][]string{need.CertificateAuth: aboutKeys, need.SelfSignedAuth: aboutKeys,
+		need.PrivateKeyJWT: onlyDPoP} {
 		t.Run(method, func(t *testing.T) {
 			of, err := s.WithCertificates(s.Runner.Target, method)
 			if err != nil {

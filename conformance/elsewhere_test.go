@@ -28,7 +28,8 @@ func TestRedirectURIIsRequired(t *testing.T) {
 			"--redirect-uri /callback":            "must be absolute",
 			"--redirect-uri https://a.example/#x": "must not have a fragment",
 		} {
-			args := append([]string{"application", "add", "--name", "x", "--client-type", kind, "--grant", "authorization_code"}, strings.Fields(flags)...)
+			args := append([]string{"application", "add", "--name", "x", "--client-type", kind, "--grant", "authorization_code"},
+				strings.Fields(flags)...)
 			_, err := s.CLI("", args...)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %s: %v, want %q", kind, flags, err, want)
@@ -37,13 +38,15 @@ func TestRedirectURIIsRequired(t *testing.T) {
 	}
 }
 
-// RFC 6749 §3.2: a server without TLS fails. A server on this machine, as in these tests, is skipped, and so is one whose
-// issuer is in a private network and has http.
+// RFC 6749 §3.2: a server without TLS fails. A server on this machine, as in these tests, is skipped, and so is one
+// whose issuer is in a private network and has http.
 func TestTLS(t *testing.T) {
 	network := wire.NewNetwork(wire.Options{})
 	for address, want := range map[string]check.Status{
-		"https://as.example/token": check.Pass, "https://127.0.0.1/token": check.Pass, "http://as.example/token": check.Fail, "http://10.0.0.1/token": check.Fail,
-		"ftp://127.0.0.1/token": check.Fail, "/token": check.Fail, "http://127.0.0.1:8000/token": check.Skip, "http://localhost/token": check.Skip, "http://[::1]/token": check.Skip,
+		"https://as.example/token": check.Pass, "https://127.0.0.1/token": check.Pass, "http://as.example/token": check.Fail,
+		"http://10.0.0.1/token": check.Fail,
+		"ftp://127.0.0.1/token": check.Fail, "/token": check.Fail, "http://127.0.0.1:8000/token": check.Skip,
+		"http://localhost/token": check.Skip, "http://[::1]/token": check.Skip,
 	} {
 		r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": address}}, network)
 		if got := r.Check(t.Context(), rule(t, "RFC6749/3.2/tls")); got.Status != want {
@@ -61,14 +64,16 @@ func TestTLS(t *testing.T) {
 		{"http://10.0.0.1", "ftp://10.0.0.1/token", check.Fail},
 		{"http://192.0.2.1", "http://192.0.2.1/token", check.Fail}, // RFC 5737: an address of the internet
 	} {
-		r := check.NewServer(&target.Target{Issuer: c.issuer, Endpoints: map[string]string{"token_endpoint": c.token}}, network)
+		r := check.NewServer(&target.Target{Issuer: c.issuer, Endpoints: map[string]string{"token_endpoint": c.token}},
+			network)
 		got := r.Check(t.Context(), rule(t, "RFC6749/3.2/tls"))
 		if got.Status != c.want || c.want == check.Skip && !strings.Contains(got.Reason, "in a private network") {
 			t.Errorf("%s of %s: %s, want %s: %s", c.token, c.issuer, got.Status, c.want, got.Reason)
 		}
 	}
 	local, open := "http://127.0.0.1/token", "http://as.example/authorize"
-	r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, network)
+	r := check.NewServer(
+		&target.Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, network)
 	if got := r.Check(t.Context(), rule(t, "RFC6749/10.8/tls")); got.Status != check.Fail {
 		t.Errorf("%s beside %s: %s, want a failure: %s", open, local, got.Status, got.Reason)
 	}
@@ -76,7 +81,8 @@ func TestTLS(t *testing.T) {
 
 // RFC 9110 §6.6.1: without Date, only a server on this machine has a time that is known: our own.
 func TestServerWithoutDate(t *testing.T) {
-	for address, want := range map[string]check.Status{"http://127.0.0.1/token": check.Pass, "https://192.0.2.1/token": check.Blocked, "http://10.0.0.1/token": check.Blocked} {
+	for address, want := range map[string]check.Status{"http://127.0.0.1/token": check.Pass,
+		"https://192.0.2.1/token": check.Blocked, "http://10.0.0.1/token": check.Blocked} {
 		server := check.NewServer(&target.Target{}, wire.NewNetwork(wire.Options{}))
 		got := server.Check(t.Context(), check.Rule{ID: "TEST/1/date", Check: func(t *check.T) {
 			t.DateOf(&wire.Answer{URL: wire.ParseURL(address), Header: http.Header{}})
@@ -90,13 +96,15 @@ func TestServerWithoutDate(t *testing.T) {
 // RFC 6749 §10.3, §10.4: the database contains no token, code, secret or session in plain text.
 func TestDatabaseHoldsNoCredential(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
-	secrets := map[string]string{"the client secret": s.Runner.Target.Clients[need.Code].Secret, "the password": s.Runner.Target.User.Password}
+	secrets := map[string]string{"the client secret": s.Runner.Target.Clients[need.Code].Secret,
+		"the password": s.Runner.Target.User.Password}
 	result := s.Runner.Check(t.Context(), check.Rule{ID: "TEST/1/tokens", Check: func(t *check.T) {
 		b := t.NewBrowser()
 		r := t.Request(t.Client(need.Code))
 		code := &check.Code{Value: t.Walk(b, r, true).Params.Get("code"), Request: r}
 		tokens := t.Granted(t.Redeem(code))
-		secrets["the code"], secrets["the access token"], secrets["the refresh token"] = code.Value, tokens.Access, tokens.Refresh
+		secrets["the code"], secrets["the access token"], secrets["the refresh token"] = code.Value, tokens.Access,
+			tokens.Refresh
 		for _, cookie := range b.Cookies() {
 			secrets["the cookie "+cookie.Name] = cookie.Value
 		}

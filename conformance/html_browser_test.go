@@ -35,7 +35,8 @@ func window(t *testing.T) context.Context {
 
 // manyFailures is a report with several rules for each cause and each outcome.
 func manyFailures() *engine.Report {
-	r := &engine.Report{Issuer: "https://issuer.example", Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Target: "target.yaml", Selection: "all", Documents: rules.Documents()}
+	r := &engine.Report{Issuer: "https://issuer.example", Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+		Target: "target.yaml", Selection: "all", Documents: rules.Documents()}
 	for i, rule := range rules.All() {
 		result := check.Result{Rule: rule, Status: check.Pass}
 		switch {
@@ -43,7 +44,8 @@ func manyFailures() *engine.Report {
 			result.Status, result.Reason = rule.Unchecked()
 		case i%6 == 0:
 			result.Status, result.Reason = check.Fail, fmt.Sprintf("the server is wrong in the way number %d", i%20)
-			result.Exchange = &wire.Exchange{Sent: "POST https://issuer.example/token\n\ngrant_type=client_credentials", Got: "200 OK\n\n{}", Repeat: "curl -i https://issuer.example/token -d grant_type=client_credentials"}
+			result.Exchange = &wire.Exchange{Sent: "POST https://issuer.example/token\n\ngrant_type=client_credentials",
+				Got: "200 OK\n\n{}", Repeat: "curl -i https://issuer.example/token -d grant_type=client_credentials"}
 		case i%31 == 0:
 			result.Status, result.Reason = check.Blocked, "the page needs a script"
 		case i%37 == 0:
@@ -100,7 +102,9 @@ func TestHTMLInABrowser(t *testing.T) {
 	} {
 		do(chromedp.Navigate(server.URL))
 		// One arrow for each option: a name that is typed counts only if the keys come within a second.
-		steps := evaluated[int](t, ctx, fmt.Sprintf(`(() => { const s = [...document.querySelectorAll('label')].find(l => l.textContent.startsWith(%q)).querySelector('select'); s.focus(); return document.activeElement == s ? [...s.options].findIndex(o => o.text.startsWith(%q)) : -1 })()`, c.label, c.option))
+		steps := evaluated[int](t, ctx,
+			fmt.Sprintf(
+				`(() => { const s = [...document.querySelectorAll('label')].find(l => l.textContent.startsWith(%q)).querySelector('select'); s.focus(); return document.activeElement == s ? [...s.options].findIndex(o => o.text.startsWith(%q)) : -1 })()`, c.label, c.option))
 		if steps < 1 {
 			t.Fatalf("%s has no option %q, or takes no focus", c.label, c.option)
 		}
@@ -117,7 +121,8 @@ func TestHTMLInABrowser(t *testing.T) {
 	if all := evaluated[[]string](t, ctx, shownRules); len(all) != len(report.Results) {
 		t.Errorf("without a filter %d of %d rules are shown", len(all), len(report.Results))
 	}
-	hidden := `[...document.querySelectorAll('li.missed details:not(.again) pre')].filter(e => !e.checkVisibility()).length`
+	hidden :=
+		`[...document.querySelectorAll('li.missed details:not(.again) pre')].filter(e => !e.checkVisibility()).length`
 	if evaluated[int](t, ctx, hidden) == 0 {
 		t.Error("every request is open on the screen")
 	}
@@ -159,7 +164,9 @@ func pictures(t *testing.T, ctx context.Context, address string) {
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{375, 1280} {
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 			if err == nil {
 				err = chromedp.Do(ctx, chromedp.EmulateViewport(width, 3000), chromedp.Navigate(address))
 			}

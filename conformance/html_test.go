@@ -21,10 +21,13 @@ const hostile = `</pre></style></title><script>alert(1)</script><img src=https:/
 
 // hostileReport has every outcome, with the hostile text in each place for text from a server.
 func hostileReport() *engine.Report {
-	r := &engine.Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Duration: 1234 * time.Millisecond,
-		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0", Documents: rules.Documents()}
+	r := &engine.Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+		Duration: 1234 * time.Millisecond,
+		Target:   "target.yaml", Selection: "all", Version: "mandate v1.0.0", Documents: rules.Documents()}
 	for i, rule := range rules.All() {
-		result := check.Result{Rule: rule, Status: []check.Status{check.Pass, check.Fail, check.Skip, check.Blocked, check.Broken, check.Unobservable, check.Inapplicable}[i%7]}
+		result := check.Result{Rule: rule,
+			Status: []check.Status{check.Pass, check.Fail, check.Skip, check.Blocked, check.Broken, check.Unobservable,
+				check.Inapplicable}[i%7]}
 		if result.Status != check.Pass {
 			result.Reason = "because " + hostile
 		}
@@ -119,11 +122,13 @@ func TestHTMLIsHarmless(t *testing.T) {
 				ids[a.Val] = true
 			case a.Key == "href":
 				links = append(links, a.Val)
-			case a.Key == "src" || a.Key == "style" || strings.HasPrefix(a.Key, "on") || strings.Contains(a.Val, "attacker.example"):
+			case a.Key == "src" || a.Key == "style" || strings.HasPrefix(a.Key, "on") ||
+				strings.Contains(a.Val, "attacker.example"):
 				t.Errorf("<%s> has %s=%q", n.Data, a.Key, a.Val)
 			}
 		}
-		if n.Data == "style" && (strings.Contains(textIn(n), "url(") || strings.Contains(textIn(n), "@import") || strings.Contains(textIn(n), "attacker")) {
+		if n.Data == "style" && (strings.Contains(textIn(n), "url(") || strings.Contains(textIn(n), "@import") ||
+			strings.Contains(textIn(n), "attacker")) {
 			t.Error("the style loads something")
 		}
 	}
@@ -148,7 +153,9 @@ func TestHTMLIsHarmless(t *testing.T) {
 // specification reports whether a link leads to a document of the rules.
 func specification(link string) bool {
 	u, err := url.Parse(link)
-	return err == nil && u.Scheme == "https" && slices.Contains([]string{"www.rfc-editor.org", "datatracker.ietf.org", "openid.net", "modelcontextprotocol.io"}, u.Host)
+	return err == nil && u.Scheme == "https" &&
+		slices.Contains([]string{"www.rfc-editor.org", "datatracker.ietf.org", "openid.net", "modelcontextprotocol.io"},
+			u.Host)
 }
 
 func textIn(n *html.Node) string {
@@ -169,9 +176,11 @@ func TestVerdict(t *testing.T) {
 		"1 of the 1 MUST rules that could be tried does not hold. 1 more MUST rule was not reached: a step before it did not work.": {result(check.Must, check.Fail), result(check.Must, check.Blocked)},
 		"2 of 3 MUST rules could not be tried, because a step before them did not work. The other one holds.":                       {result(check.Must, check.Pass), result(check.Must, check.Blocked), result(check.Must, check.Blocked)},
 		"All 2 MUST rules that could be tried hold.":                                                                                {result(check.Must, check.Pass), result(check.Must, check.Pass), result(check.May, check.Fail), result(check.Should, check.Unobservable)},
-		"1 of the 2 MUST rules that could be tried does not hold. 1 of 2 SHOULD rules is not followed.": {result(check.Must, check.Pass), result(check.Must, check.Fail),
+		"1 of the 2 MUST rules that could be tried does not hold. 1 of 2 SHOULD rules is not followed.": {
+			result(check.Must, check.Pass), result(check.Must, check.Fail),
 			result(check.Should, check.Fail), result(check.Should, check.Pass)},
-		"2 of the 2 MUST rules that could be tried do not hold. 1 check is broken, and of its rules nothing is known.": {result(check.Must, check.Fail), result(check.Must, check.Fail),
+		"2 of the 2 MUST rules that could be tried do not hold. 1 check is broken, and of its rules nothing is known.": {
+			result(check.Must, check.Fail), result(check.Must, check.Fail),
 			result(check.Must, check.Broken)},
 	} {
 		if got := (&engine.Report{Results: results}).Verdict(); got != want {

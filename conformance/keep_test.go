@@ -106,7 +106,8 @@ func TestRegisterInTheTarget(t *testing.T) {
 		var written strings.Builder
 		err = of.Encode(&written)
 		said := map[target.Registering]string{target.Once: "register: true\n", target.Reuse: "register: reuse\n"}[want]
-		if err != nil || !strings.Contains(written.String(), said) || want == "" && strings.Contains(written.String(), "register") {
+		if err != nil || !strings.Contains(written.String(), said) ||
+			want == "" && strings.Contains(written.String(), "register") {
 			t.Errorf("%s: it is written as %s", text, &written)
 		}
 	}

@@ -17,7 +17,8 @@ func TestKeysInPlaceOfSecrets(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	of := *s.Runner.Target
 	of.Clients, of.Register = map[need.Need]*target.Client{}, ""
-	for role, key := range map[need.Need]need.Need{need.Code: need.Key, need.Second: need.SecondKey, need.Machine: need.Key, need.Public: need.Public,
+	for role, key := range map[need.Need]need.Need{need.Code: need.Key, need.Second: need.SecondKey,
+		need.Machine: need.Key, need.Public: need.Public,
 		need.Introspect: need.Introspect, need.Key: need.Key, need.SecondKey: need.SecondKey} {
 		c := *s.Runner.Target.Clients[key]
 		c.Role = role
@@ -27,7 +28,8 @@ func TestKeysInPlaceOfSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chosen, err := rules.Select("", []string{"RFC6749/2", "RFC6749/3.2", "RFC6749/4.1.3", "RFC6749/4.4", "RFC6749/5.2", "RFC6749/6", "RFC7009", "RFC7662", "RFC8414/2", "RFC9126", "OIDCCore/9"})
+	chosen, err := rules.Select("", []string{"RFC6749/2", "RFC6749/3.2", "RFC6749/4.1.3", "RFC6749/4.4", "RFC6749/5.2",
+		"RFC6749/6", "RFC7009", "RFC7662", "RFC8414/2", "RFC9126", "OIDCCore/9"})
 	if err != nil {
 		t.Fatal(err)
 	}

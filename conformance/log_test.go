@@ -21,7 +21,8 @@ import (
 
 func TestLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "log")
-	exchanges := []wire.Exchange{{Sent: "POST https://as.example/token\n", Got: "200 OK\n", Repeat: "curl one"}, {Sent: "GET https://as.example/me\n", Got: "401 Unauthorized\n", Repeat: "curl two"}}
+	exchanges := []wire.Exchange{{Sent: "POST https://as.example/token\n", Got: "200 OK\n", Repeat: "curl one"},
+		{Sent: "GET https://as.example/me\n", Got: "401 Unauthorized\n", Repeat: "curl two"}}
 	result := failure("a", check.Fail, "the server is wrong", "", "")
 	result.Log = exchanges
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
@@ -42,7 +43,9 @@ func TestLog(t *testing.T) {
 	}
 	path := filepath.Join(dir, "TEST_1_a.txt")
 	text, err := os.ReadFile(path)
-	for _, want := range []string{"TEST/1/a\nMUST: ", "FAIL in 0.0 s\nthe server is wrong\n", "=== Request 1 of 2\n\nPOST https://as.example/token\n", "=== Answer\n\n401 Unauthorized\n", "=== To repeat it\n\ncurl two\n"} {
+	for _, want := range []string{"TEST/1/a\nMUST: ", "FAIL in 0.0 s\nthe server is wrong\n",
+		"=== Request 1 of 2\n\nPOST https://as.example/token\n", "=== Answer\n\n401 Unauthorized\n",
+		"=== To repeat it\n\ncurl two\n"} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%v: the log lacks %q:\n%s", err, want, text)
 		}
@@ -80,7 +83,8 @@ func TestLog(t *testing.T) {
 func TestLogSections(t *testing.T) {
 	dir := t.TempDir()
 	result := failure("a", check.Fail, "one\n=== Request 1 of 9", "", "")
-	result.Log = []wire.Exchange{{Sent: "=== Answer\n", Got: "200 OK\n\n=== Request 2 of 3\n=== Answer\n", Repeat: "curl 'a\n=== Answer'"}}
+	result.Log = []wire.Exchange{{Sent: "=== Answer\n", Got: "200 OK\n\n=== Request 2 of 3\n=== Answer\n",
+		Repeat: "curl 'a\n=== Answer'"}}
 	log, err := engine.NewLog(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +130,8 @@ func TestCommandLog(t *testing.T) {
 		}
 		all += string(text)
 	}
-	for _, want := range []string{"RFC7636/4.6/verifier-compared\nMUST: ", "pass in ", "=== Request 1 of ", "code=$CODE", `"access_token":"$ACCESS_TOKEN"`, "curl -i "} {
+	for _, want := range []string{"RFC7636/4.6/verifier-compared\nMUST: ", "pass in ", "=== Request 1 of ", "code=$CODE",
+		`"access_token":"$ACCESS_TOKEN"`, "curl -i "} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the %d files lack %q", len(files), want)
 		}
@@ -136,7 +141,8 @@ func TestCommandLog(t *testing.T) {
 			t.Errorf("the log has the secret %s", secret)
 		}
 	}
-	servertest.Run(t, "", "--target", path, "--only", "RFC7636/4.6", "--log", path).Want(t, 2, "mandate: --log: ", "not a directory")
+	servertest.Run(t, "", "--target", path, "--only", "RFC7636/4.6", "--log", path).Want(t, 2, "mandate: --log: ",
+		"not a directory")
 }
 
 // With five workers, five checks wait for the server at the same time.
@@ -165,8 +171,10 @@ func TestCommandWorkers(t *testing.T) {
 		mu.Unlock()
 		w.WriteHeader(http.StatusBadRequest)
 	})
-	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+"/token}\nclients:\n  machine: {id: m, secret: verysecret, scope: read}\n")
-	servertest.Run(t, "", "--target", path, "--only", "RFC6749", "--workers", "5", "--timeout", "20s").Want(t, 1, "rules in ")
+	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+
+		"/token}\nclients:\n  machine: {id: m, secret: verysecret, scope: read}\n")
+	servertest.Run(t, "", "--target", path, "--only", "RFC6749", "--workers", "5", "--timeout", "20s").Want(t, 1,
+		"rules in ")
 	mu.Lock()
 	defer mu.Unlock()
 	if most != workers {

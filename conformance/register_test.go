@@ -44,12 +44,14 @@ type registrar struct {
 
 func newRegistrar(t *testing.T) *registrar {
 	t.Helper()
-	r := &registrar{ServeMux: http.NewServeMux(), clients: map[string]bool{}, first: func() {}, asked: make(chan struct{}, 100)}
+	r := &registrar{ServeMux: http.NewServeMux(), clients: map[string]bool{}, first: func() {},
+		asked: make(chan struct{}, 100)}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	r.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		metadata := map[string]any{"issuer": r.url, "token_endpoint": r.url + "/token", "registration_endpoint": r.url + "/register", "backchannel_authentication_endpoint": r.url + "/ask"}
+		metadata := map[string]any{"issuer": r.url, "token_endpoint": r.url + "/token",
+			"registration_endpoint": r.url + "/register", "backchannel_authentication_endpoint": r.url + "/ask"}
 		if r.grants != nil {
 			metadata["grant_types_supported"] = r.grants
 		}
@@ -83,7 +85,8 @@ func (r *registrar) register(w http.ResponseWriter, q *http.Request) {
 	id := fmt.Sprint("client", r.registered)
 	r.clients[id] = true
 	made := maps.Clone(asked)
-	maps.Copy(made, map[string]any{"client_id": id, "registration_client_uri": r.url + "/register/" + id, "registration_access_token": "manage-" + id})
+	maps.Copy(made, map[string]any{"client_id": id, "registration_client_uri": r.url + "/register/" + id,
+		"registration_access_token": "manage-" + id})
 	if r.stay {
 		delete(made, "registration_client_uri")
 	}
@@ -224,7 +227,8 @@ func TestCommandInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the exit code shows it
-	if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted: the report has the results so far\n" || time.Since(began) > 10*time.Second {
+	if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted: the report has the "+
+		"results so far\n" || time.Since(began) > 10*time.Second {
 		t.Errorf("exit code %d after %s: %q", code, time.Since(began), stderr)
 	}
 	server.empty(t, 2)
@@ -242,7 +246,8 @@ func TestCommandInterruptedReports(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // the exit code shows it
-		if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted: the report has the results so far\n" || !strings.Contains(stdout.String(), "the run was interrupted") {
+		if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted: the report has the "+
+			"results so far\n" || !strings.Contains(stdout.String(), "the run was interrupted") {
 			t.Errorf("exit code %d: %q\n%s", code, stderr, &stdout)
 		}
 		text, err := os.ReadFile(path)
@@ -284,7 +289,9 @@ func TestCommandRegistration(t *testing.T) {
 		"the server did not register the client machine: 400 Bad Request, invalid_client_metadata (no robots)")
 	server.empty(t, 5)
 	server.token = "initial"
-	servertest.Run(t, "", "--target", targetFile(t, target)).Want(t, 2, "mandate: register the client code: 401 Unauthorized. If the server requires an initial access token, name it in the target as initial_access_token")
+	servertest.Run(t, "", "--target", targetFile(t, target)).Want(t, 2,
+		"mandate: register the client code: 401 Unauthorized. If the server requires an initial access token, name it in "+
+			"the target as initial_access_token")
 }
 
 // After an interrupt during the questions, no further answer is needed, and no file is left behind.
@@ -310,7 +317,8 @@ func TestAskInterrupted(t *testing.T) {
 	}
 	rest, readErr := io.ReadAll(said)
 	_ = cmd.Wait() // the exit code shows it
-	if code := cmd.ProcessState.ExitCode(); err != nil || readErr != nil || code != 2 || !strings.HasSuffix(string(rest), "mandate: interrupted\n") {
+	if code := cmd.ProcessState.ExitCode(); err != nil || readErr != nil || code != 2 ||
+		!strings.HasSuffix(string(rest), "mandate: interrupted\n") {
 		t.Errorf("%v, %v, exit code %d: %q", err, readErr, code, rest)
 	}
 	left, err := os.ReadDir(cmd.Dir)

@@ -56,7 +56,8 @@ func TestClauseURL(t *testing.T) {
 // Every format links to the clause of a failed rule.
 func TestReportsLinkToClauses(t *testing.T) {
 	rule := rules.All()[0]
-	report := &engine.Report{Documents: rules.Documents(), Results: []check.Result{{Rule: rule, Status: check.Fail, Reason: "the server is wrong"}}}
+	report := &engine.Report{Documents: rules.Documents(),
+		Results: []check.Result{{Rule: rule, Status: check.Fail, Reason: "the server is wrong"}}}
 	for format, write := range engine.Formats() {
 		var out bytes.Buffer
 		err := write(report, &out)
@@ -106,18 +107,23 @@ func TestReportsAreAboutTheServer(t *testing.T) {
 
 // A flaky result shows what was sent before, the failure, and the repetition. It is no failure.
 func TestReportsShowFlakyResults(t *testing.T) {
-	result := failure("a", check.Flaky, "the server was wrong once", "POST https://as.example/token\n\na=1", "500 Internal Server Error\n")
-	result.Exchange.Repeat, result.Earlier, result.Steps = "curl first", 1, []string{"GET https://as.example/authorize -> 302 Found"}
+	result := failure("a", check.Flaky, "the server was wrong once", "POST https://as.example/token\n\na=1",
+		"500 Internal Server Error\n")
+	result.Exchange.Repeat, result.Earlier, result.Steps = "curl first", 1,
+		[]string{"GET https://as.example/authorize -> 302 Found"}
 	result.Second = &wire.Exchange{Sent: "POST https://as.example/token\n\na=2", Got: "200 OK\n", Repeat: "curl second"}
 	report := &engine.Report{Documents: rules.Documents(), Results: []check.Result{result}}
 	if report.Failed() {
 		t.Error("a flaky result is a failure")
 	}
 	for format, words := range map[string][]string{
-		"text":  {"flaky     MUST", "the server was wrong once", "after 1 other request:", "GET https://as.example/authorize -> 302 Found", "> a=1", "when it was repeated alone:", "> a=2", "< 200 OK", "1 flaky"},
+		"text": {"flaky     MUST", "the server was wrong once", "after 1 other request:",
+			"GET https://as.example/authorize -> 302 Found", "> a=1", "when it was repeated alone:", "> a=2", "< 200 OK",
+			"1 flaky"},
 		"json":  {`"status": "flaky"`, `"steps": [`, `"exchange": {`, `"second": {`, "a=2"},
 		"junit": {`skipped="1"`, `<skipped message="flaky: MUST`, "a=1", "a=2"},
-		"html":  {"~</span>Flaky", "Sent, when the check was repeated alone", "a=2", "GET https://as.example/authorize -&gt; 302 Found"},
+		"html": {"~</span>Flaky", "Sent, when the check was repeated alone", "a=2",
+			"GET https://as.example/authorize -&gt; 302 Found"},
 	} {
 		var out bytes.Buffer
 		err := engine.Formats()[format](report, &out)
@@ -145,12 +151,16 @@ func TestReportsShowNoRequestOfARuleThatHolds(t *testing.T) {
 // A feature that the server announces and that no rule checks stands in each report for people and programs.
 func TestReportsNameWhatIsNotChecked(t *testing.T) {
 	report := hostileReport()
-	report.Unruled = []engine.Advertised{{Name: "pushed authorization requests", Document: "RFC 9126", Member: "pushed_authorization_request_endpoint"},
+	report.Unruled = []engine.Advertised{{Name: "pushed authorization requests", Document: "RFC 9126",
+		Member: "pushed_authorization_request_endpoint"},
 		{Name: "the grant urn:example:dance", Member: "grant_types_supported: urn:example:dance"}}
 	for format, words := range map[string][]string{
-		"text": {"Advertised, not checked: pushed authorization requests (RFC 9126), by pushed_authorization_request_endpoint the grant urn:example:dance, by grant_types_supported: urn:example:dance"},
-		"json": {`"advertised_not_checked": [ { "name": "pushed authorization requests", "member": "pushed_authorization_request_endpoint", "document": "RFC 9126" }, {`},
-		"html": {`<th scope="row">pushed authorization requests</th><td>RFC 9126</td><td><code>pushed_authorization_request_endpoint</code></td>`},
+		"text": {"Advertised, not checked: pushed authorization requests (RFC 9126), by " +
+			"pushed_authorization_request_endpoint the grant urn:example:dance, by grant_types_supported: urn:example:dance"},
+		"json": {
+			`"advertised_not_checked": [ { "name": "pushed authorization requests", "member": "pushed_authorization_request_endpoint", "document": "RFC 9126" }, {`},
+		"html": {
+			`<th scope="row">pushed authorization requests</th><td>RFC 9126</td><td><code>pushed_authorization_request_endpoint</code></td>`},
 	} {
 		var out bytes.Buffer
 		err := engine.Formats()[format](report, &out)
@@ -166,7 +176,8 @@ func TestCommandNamesWhatIsNotChecked(t *testing.T) {
 	server := newRegistrar(t)
 	server.refused = "client_credentials"
 	path := targetFile(t, server.target())
-	servertest.Run(t, "", "--target", path, "--profile", "logout").Want(t, 0, "Advertised, not checked: backchannel authentication (OIDC CIBA), by backchannel_authentication_endpoint")
+	servertest.Run(t, "", "--target", path, "--profile", "logout").Want(t, 0,
+		"Advertised, not checked: backchannel authentication (OIDC CIBA), by backchannel_authentication_endpoint")
 	if r := servertest.Run(t, "", "--target", path, "--only", "RFC7662/4"); strings.Contains(r.Stdout, "Advertised") {
 		t.Errorf("the report on a few rules names features: %s", r.Stdout)
 	}

@@ -21,7 +21,8 @@ func TestApplicationPageSaysWhoComesWithoutPKCE(t *testing.T) {
 	alice, root := s.as(t, "alice"), s.as(t, "root")
 	hers, _ := registered(t, alice)
 	shows(alice, hers, "Each authorization request needs a code challenge, or the scope openid and a nonce.")
-	made := alice.post(t, "/o/applications/register/", "name", "Phone", "client_type", "public", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb", "scope", "read")
+	made := alice.post(t, "/o/applications/register/", "name", "Phone", "client_type", "public", "grant_type",
+		"authorization_code", "redirect_uris", "https://app.example.com/cb", "scope", "read")
 	made.wants(t, 303)
 	shows(alice, made.Header.Get("Location"), "Each authorization request needs a code challenge.")
 	path, _ := registered(t, root)
@@ -32,7 +33,8 @@ func TestApplicationPageSaysWhoComesWithoutPKCE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	query := url.Values{"response_type": {"code"}, "client_id": {client.ClientID}, "redirect_uri": {"https://app.example.com/cb"}}
+	query := url.Values{"response_type": {"code"}, "client_id": {client.ClientID},
+		"redirect_uri": {"https://app.example.com/cb"}}
 	approve := func(more url.Values) string {
 		t.Helper()
 		for name, values := range query {
@@ -53,12 +55,15 @@ func TestApplicationPageSaysWhoComesWithoutPKCE(t *testing.T) {
 		}
 		return root.get(t, path).body
 	}
-	if page := approve(url.Values{"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}}); strings.Contains(page, said) {
+	if page := approve(url.Values{"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"},
+		"code_challenge_method": {"S256"}}); strings.Contains(page, said) {
 		t.Error("after a code with PKCE:", page)
 	}
-	if page := approve(url.Values{}); !strings.Contains(page, said) || !strings.Contains(page, "docs/register-applications.md") {
+	if page := approve(url.Values{}); !strings.Contains(page, said) ||
+		!strings.Contains(page, "docs/register-applications.md") {
 		t.Error("after a code without PKCE:", page)
 	}
-	root.save(t, path, "name", "Ledger", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb", "scope", "read", "pkce", "required").wants(t, 303)
+	root.save(t, path, "name", "Ledger", "client_type", "confidential", "grant_type", "authorization_code",
+		"redirect_uris", "https://app.example.com/cb", "scope", "read", "pkce", "required").wants(t, 303)
 	shows(root, path, "Required")
 }

@@ -19,7 +19,8 @@ var secretShown = regexp.MustCompile(`id="client_secret" type="text" readonly va
 // registered makes an application and gives its path.
 func registered(t *testing.T, v *visitor, pairs ...string) (path, secret string) {
 	t.Helper()
-	pairs = append([]string{"name", "Ledger", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb",
+	pairs = append([]string{"name", "Ledger", "client_type", "confidential", "grant_type", "authorization_code",
+		"redirect_uris", "https://app.example.com/cb",
 		"scope", "read", "hash_client_secret", "on"}, pairs...)
 	got := v.post(t, "/o/applications/register/", pairs...)
 	got.wants(t, 303)
@@ -44,15 +45,18 @@ func TestRegistration(t *testing.T) {
 	s := newSite(t, "/auth")
 	v := s.as(t, "alice")
 	v.get(t, "/o/applications/register/").wants(t, 200, `name="scope" type="checkbox" value="read" checked`)
-	got := v.post(t, "/o/applications/register/", "name", "Ledger", "client_type", "confidential", "grant_type", "authorization_code", "grant_type", "client_credentials",
-		"redirect_uris", "https://app.example.com/cb\r\n\r\nhttp://127.0.0.1/cb ", "scope", "read", "scope", "write", "hash_client_secret", "on", "access_token_lifetime", "600")
+	got := v.post(t, "/o/applications/register/", "name", "Ledger", "client_type", "confidential", "grant_type",
+		"authorization_code", "grant_type", "client_credentials",
+		"redirect_uris", "https://app.example.com/cb\r\n\r\nhttp://127.0.0.1/cb ", "scope", "read", "scope", "write",
+		"hash_client_secret", "on", "access_token_lifetime", "600")
 	got.wants(t, 303)
 	cookie := got.cookies()["mandate_secret"]
 	if cookie == nil || !cookie.HttpOnly || cookie.MaxAge != 120 || cookie.Path+"/" != got.Header.Get("Location") {
 		t.Fatalf("cookie %v, Location %s", cookie, got.Header.Get("Location"))
 	}
 	page := v.follow(t, got)
-	page.wants(t, 200, "Ledger", "The application is registered.", "https://app.example.com/cb", "http://127.0.0.1/cb", "600 seconds (10 minutes)")
+	page.wants(t, 200, "Ledger", "The application is registered.", "https://app.example.com/cb", "http://127.0.0.1/cb",
+		"600 seconds (10 minutes)")
 	m := secretShown.FindStringSubmatch(page.body)
 	if m == nil {
 		t.Fatalf("no secret in\n%s", page.body)
@@ -94,11 +98,14 @@ func TestRegistration(t *testing.T) {
 func TestApplicationPageShowsRefreshTokens(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
-	for grant, refresh := range map[string]bool{policy.GrantCode: true, policy.GrantPassword: true, policy.GrantClient: false} {
-		page := v.follow(t, v.post(t, "/o/applications/register/", "name", "App", "client_type", "confidential", "grant_type", grant,
+	for grant, refresh := range map[string]bool{policy.GrantCode: true, policy.GrantPassword: true,
+		policy.GrantClient: false} {
+		page := v.follow(t, v.post(t, "/o/applications/register/", "name", "App", "client_type", "confidential",
+			"grant_type", grant,
 			"redirect_uris", "https://app.example.com/cb", "scope", "read", "hash_client_secret", "on"))
 		page.wants(t, 200, "<li><code>"+grant+"</code></li>")
-		if strings.Contains(page.body, "Refresh token lifetime") != refresh || strings.Contains(page.body, "<code>"+policy.GrantRefresh+"</code>") != refresh {
+		if strings.Contains(page.body, "Refresh token lifetime") != refresh ||
+			strings.Contains(page.body, "<code>"+policy.GrantRefresh+"</code>") != refresh {
 			t.Errorf("%s: refresh tokens on the page: %v\n%s", grant, !refresh, page.body)
 		}
 	}
@@ -107,19 +114,26 @@ func TestApplicationPageShowsRefreshTokens(t *testing.T) {
 func TestRegistrationLosesNothing(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
-	got := v.post(t, "/o/applications/register/", "name", "My <app>", "client_type", "public", "grant_type", "client_credentials", "grant_type", "authorization_code",
-		"redirect_uris", "http://evil.example.com/cb\nhttps://good.example.com/cb", "scope", "write", "access_token_lifetime", "soon", "refresh_token_lifetime", "7")
-	got.wants(t, 422, html.EscapeString("My <app>"), "http://evil.example.com/cb\nhttps://good.example.com/cb", `value="soon"`, `value="7"`,
-		`value="public" checked`, `value="client_credentials" checked`, `value="authorization_code" checked`, `value="write" checked`,
+	got := v.post(t, "/o/applications/register/", "name", "My <app>", "client_type", "public", "grant_type",
+		"client_credentials", "grant_type", "authorization_code",
+		"redirect_uris", "http://evil.example.com/cb\nhttps://good.example.com/cb", "scope", "write", "access_token_lifetime",
+		"soon", "refresh_token_lifetime", "7")
+	got.wants(t, 422, html.EscapeString("My <app>"), "http://evil.example.com/cb\nhttps://good.example.com/cb",
+		`value="soon"`, `value="7"`,
+		`value="public" checked`, `value="client_credentials" checked`, `value="authorization_code" checked`,
+		`value="write" checked`,
 		`href="#redirect_uris"`, `href="#access_token_lifetime"`, `href="#grant_type"`)
-	for _, not := range []string{`value="read" checked`, `value="confidential" checked`, `id="hash_client_secret" name="hash_client_secret" type="checkbox" value="on" checked`} {
+	for _, not := range []string{`value="read" checked`, `value="confidential" checked`,
+		`id="hash_client_secret" name="hash_client_secret" type="checkbox" value="on" checked`} {
 		if strings.Contains(got.body, not) {
 			t.Errorf("%s", not)
 		}
 	}
-	v.post(t, "/o/applications/register/", "name", "a", "client_type", "public", "grant_type", "password").wants(t, 422, "Choose at least one.")
+	v.post(t, "/o/applications/register/", "name", "a", "client_type", "public", "grant_type", "password").wants(t, 422,
+		"Choose at least one.")
 	// A scope that is missing hides no other mistake.
-	v.post(t, "/o/applications/register/", "name", "", "client_type", "public", "grant_type", "password").wants(t, 422, `href="#scope"`, `href="#name"`)
+	v.post(t, "/o/applications/register/", "name", "", "client_type", "public", "grant_type", "password").wants(t, 422,
+		`href="#scope"`, `href="#name"`)
 }
 
 func TestOthersApplicationsAreNotThere(t *testing.T) {
@@ -165,24 +179,29 @@ func TestUpdate(t *testing.T) {
 	v := s.as(t, "alice")
 	path, _ := registered(t, v)
 	v.get(t, path+"update/").wants(t, 200, `value="read" checked`, "https://app.example.com/cb")
-	got := v.save(t, path, "name", "Ledger 2", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb2", "scope", "write")
+	got := v.save(t, path, "name", "Ledger 2", "client_type", "confidential", "grant_type", "authorization_code",
+		"redirect_uris", "https://app.example.com/cb2", "scope", "write")
 	v.follow(t, got).wants(t, 200, "Ledger 2", "https://app.example.com/cb2", "as a hash: replace the secret")
-	v.save(t, path, "name", "", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb3", "scope", "write").
+	v.save(t, path, "name", "", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris",
+		"https://app.example.com/cb3", "scope", "write").
 		wants(t, 422, "https://app.example.com/cb3", `href="#name"`)
 	// What only administrators may set stays for others, and cannot be sent by them.
-	fields := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on"}
+	fields := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope",
+		"read", "hash_client_secret", "on"}
 	v.save(t, path, append(fields, "may_introspect", "on")...).wants(t, 422, "Only an administrator")
 	root := s.as(t, "root")
 	root.get(t, path+"update/").wants(t, 200, "Take it over")
 	root.save(t, path, append(fields, "may_introspect", "on")...).wants(t, 422, "take it over first")
 	v.get(t, path+"owner/").wants(t, 403)
 	v.post(t, path+"owner/", "take_over", "on").wants(t, 403)
-	root.follow(t, root.post(t, path+"owner/", "version", root.version(t, path), "take_over", "on")).wants(t, 200, "You are now responsible for the application")
+	root.follow(t, root.post(t, path+"owner/", "version", root.version(t, path), "take_over", "on")).wants(t, 200,
+		"You are now responsible for the application")
 	v.get(t, path).wants(t, 404)
 	root.save(t, path, append(fields, "may_introspect", "on")...).wants(t, 303)
 	root.get(t, path).wants(t, 200, "May introspect tokens")
 	// Whoever is no administrator answers for less, and nothing of it comes back by itself.
-	root.post(t, path+"owner/", "version", root.version(t, path), "owner", "nobody").wants(t, 422, "There is no person with that username")
+	root.post(t, path+"owner/", "version", root.version(t, path), "owner", "nobody").wants(t, 422,
+		"There is no person with that username")
 	root.post(t, path+"owner/", "version", root.version(t, path), "owner", "alice").wants(t, 303)
 	if got := v.get(t, path); got.StatusCode != 200 || strings.Contains(got.body, "May introspect tokens") {
 		t.Errorf("%s %s", got.Status, got.body)
@@ -203,13 +222,15 @@ func TestUpdate(t *testing.T) {
 	if secret == "" {
 		t.Error("no secret")
 	}
-	got = v.post(t, "/o/applications/register/", "name", "P", "client_type", "public", "grant_type", "authorization_code", "redirect_uris", "https://p.example.com/", "scope", "read")
+	got = v.post(t, "/o/applications/register/", "name", "P", "client_type", "public", "grant_type", "authorization_code",
+		"redirect_uris", "https://p.example.com/", "scope", "read")
 	page := v.follow(t, got)
 	if secretShown.MatchString(page.body) {
 		t.Error("a public application has a secret")
 	}
 	path = page.Request.URL.Path
-	got = v.save(t, path, "name", "P", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://p.example.com/", "scope", "read")
+	got = v.save(t, path, "name", "P", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris",
+		"https://p.example.com/", "scope", "read")
 	if page = v.follow(t, got); !secretShown.MatchString(page.body) {
 		t.Error("no secret for an application that became confidential")
 	}
@@ -266,12 +287,14 @@ func TestPager(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range web.PageSize + 1 {
-		_, err := s.provider.Clients.Register(t.Context(), policy.By(u), clients.Registration{Name: "Ledger & co", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+		_, err := s.provider.Clients.Register(t.Context(), policy.By(u),
+			clients.Registration{Name: "Ledger & co", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	v.get(t, "/o/applications/?q=ledger+%26").wants(t, 200, `href="?page=2&amp;q=ledger&#43;%26"`, "Page 1 of 2, 26 in all")
+	v.get(t, "/o/applications/?q=ledger+%26").wants(t, 200, `href="?page=2&amp;q=ledger&#43;%26"`,
+		"Page 1 of 2, 26 in all")
 	v.get(t, "/o/applications/?page=2").wants(t, 200, `href="?page=1"`)
 	v.get(t, "/o/applications/?page=3").wants(t, 404)
 	v.get(t, "/").wants(t, 200, "26")
@@ -282,7 +305,8 @@ func TestPager(t *testing.T) {
 func TestAttackUserAgentSpeaksToTheReader(t *testing.T) {
 	const message = "Your account was stolen: call +1 555 0100"
 	s := newSite(t, "/auth")
-	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "TV", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(),
+		clients.Registration{Name: "TV", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +349,8 @@ func TestAuthorizationPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	query := url.Values{"response_type": {"code"}, "client_id": {client.ClientID}, "redirect_uri": {"https://app.example.com/cb"}, "state": {`a b\ü`},
+	query := url.Values{"response_type": {"code"}, "client_id": {client.ClientID},
+		"redirect_uri": {"https://app.example.com/cb"}, "state": {`a b\ü`},
 		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}}
 	address := "/o/authorize/?" + query.Encode()
 	got := s.visitor(t).get(t, address)
@@ -339,7 +364,8 @@ func TestAuthorizationPages(t *testing.T) {
 	}
 	page := v.get(t, address)
 	page.wants(t, 200, "Ledger", "app.example.com")
-	if csp := page.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "script-src 'self'") || strings.Contains(csp, "form-action") {
+	if csp := page.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "script-src 'self'") ||
+		strings.Contains(csp, "form-action") {
 		t.Errorf("policy %q", csp)
 	}
 	ticket := regexp.MustCompile(`name="ticket" value="([^"]+)"`).FindStringSubmatch(page.body)
@@ -361,7 +387,8 @@ func TestAuthorizationPages(t *testing.T) {
 func TestClientIDIsNotChosen(t *testing.T) {
 	const chosen = "chosen-by-its-owner"
 	v := newSite(t, "").as(t, "alice")
-	form := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on",
+	form := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read",
+		"hash_client_secret", "on",
 		"client_id", chosen, "id", chosen, "sub", chosen}
 	got := v.post(t, "/o/applications/register/", form...)
 	got.wants(t, 303)
@@ -380,7 +407,8 @@ func TestClientIDIsNotChosen(t *testing.T) {
 func TestHeadSpendsNothingThatIsShownOnce(t *testing.T) {
 	s := newSite(t, "/auth")
 	v := s.as(t, "alice")
-	form := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on"}
+	form := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read",
+		"hash_client_secret", "on"}
 	path := ""
 	for _, test := range []struct {
 		notice string

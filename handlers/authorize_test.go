@@ -101,8 +101,8 @@ func TestAttackWordsOfAStrangerOnTheConsentPage(t *testing.T) {
 	}
 }
 
-// A person who runs the server sees in the log which scopes an application did not get, and a person who decides about it
-// sees it on the page.
+// A person who runs the server sees in the log which scopes an application did not get, and a person who decides about
+// it sees it on the page.
 func TestLogAndPageOfScopesLeftOut(t *testing.T) {
 	s := newSite(t, "")
 	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{

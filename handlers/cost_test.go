@@ -144,8 +144,9 @@ func hostile() map[string]string {
 		"many resources":        fill(form+"resource=https%3A%2F%2Fa.example", "&resource=https%3A%2F%2Fb.example", ""),
 		"many codes of methods": fill(form+"authorization_details=", "%5B%7B%22type%22:%22", ""),
 		"a large request":       form + "request=" + large,
-		"a large assertion":     form + "client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion=" + large,
-		"a nested token":        fill(form+"request=", "eyJhbGciOiJub25lIn0.", ""),
+		"a large assertion": form +
+			"client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion=" + large,
+		"a nested token": fill(form+"request=", "eyJhbGciOiJub25lIn0.", ""),
 		"a compressed token": form + "request=" + tokenOf(
 			`{"alg":"RSA-OAEP","enc":"A256GCM","zip":"DEF"}`, "x", 20000,
 		) + ".a.b",
@@ -157,20 +158,22 @@ func hostile() map[string]string {
 		"a passkey": form + "ticket=x&response=" + url.QueryEscape(fill(
 			`{"id":"AAAA","rawId":"AAAA","type":"public-key","response":`, "[", "",
 		)[:20000]),
-		"long names":           fill("username=", "%CC%87i", "&password=x"),
-		"long words":           fill("username=a&password=", "%EF%B7%BA", ""),
-		"long addresses":       fill("email=a%40", "xn--", "&username=x"),
-		"wide domains":         fill("email=a%40", "%C3%BC.", "&username=x"),
-		"many addresses":       fill("redirect_uris=", "https%3A%2F%2Fa.example%2Fx%0A", "&name=x&client_type=public"),
-		"a page of text":       fill("name=", "%3Cb%3E%26", "&jwks="+url.QueryEscape(`{"keys":[`+rsaJWK(100)+`]}`)),
-		"a large key":          "name=x&client_type=confidential&auth_method=private_key_jwt&jwks=" + url.QueryEscape(`{"keys":[`+rsaJWK(40000)+`]}`),
+		"long names":     fill("username=", "%CC%87i", "&password=x"),
+		"long words":     fill("username=a&password=", "%EF%B7%BA", ""),
+		"long addresses": fill("email=a%40", "xn--", "&username=x"),
+		"wide domains":   fill("email=a%40", "%C3%BC.", "&username=x"),
+		"many addresses": fill("redirect_uris=", "https%3A%2F%2Fa.example%2Fx%0A", "&name=x&client_type=public"),
+		"a page of text": fill("name=", "%3Cb%3E%26", "&jwks="+url.QueryEscape(`{"keys":[`+rsaJWK(100)+`]}`)),
+		"a large key": "name=x&client_type=confidential&auth_method=private_key_jwt&jwks=" +
+			url.QueryEscape(`{"keys":[`+rsaJWK(40000)+`]}`),
 		"JSON, deep":           fill("", "[", ""),
 		"JSON, deep objects":   fill("", `{"a":`, ""),
 		"JSON, many members":   fill(`{"redirect_uris":["https://a.example/x"]`, `,"a":1`, "}"),
 		"JSON, many addresses": fill(`{"redirect_uris":["https://a.example/x"`, `,"https://a.example/y"`, "]}"),
 		"JSON, a large key":    `{"redirect_uris":["https://a.example/x"],"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[` + rsaJWK(45000) + `]}}`,
 		"JSON, many keys": fill(
-			`{"redirect_uris":["https://a.example/x"],"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[`+rsaJWK(512),
+			`{"redirect_uris":["https://a.example/x"],"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[`+
+				rsaJWK(512),
 			","+rsaJWK(512), "]}}",
 		),
 		"JSON, a statement":    `{"redirect_uris":["https://a.example/x"],"software_statement":"` + large + `"}`,
@@ -313,7 +316,8 @@ func TestAttackCostOfAStoredPasskey(t *testing.T) {
 	}
 	page := httptest.NewRecorder()
 	handler.ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), get, "http://localhost:8000/login/", nil))
-	found := regexp.MustCompile(`data-options="([^"]+)"[\s\S]*name="ticket" value="([^"]+)"`).FindStringSubmatch(page.Body.String())
+	found := regexp.MustCompile(`data-options="([^"]+)"[\s\S]*name="ticket" value="([^"]+)"`).FindStringSubmatch(
+		page.Body.String())
 	if found == nil {
 		t.Fatal(page.Body)
 	}

@@ -17,7 +17,8 @@ import (
 	"mandate/templates"
 )
 
-// TestEndpointsDocs compares the paths in docs/endpoints-and-errors.md with the routes of a server that has all of them.
+// TestEndpointsDocs compares the paths in docs/endpoints-and-errors.md with the routes of a server that has all of
+// them.
 func TestEndpointsDocs(t *testing.T) {
 	text, err := os.ReadFile("../docs/endpoints-and-errors.md")
 	if err != nil {

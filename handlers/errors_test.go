@@ -136,7 +136,8 @@ func TestErrorPagesAreTheSameForEverybody(t *testing.T) {
 	)
 }
 
-// A page on the host of the login that shows what its address says would lend the name of this server to everybody's words.
+// A page on the host of the login that shows what its address says would lend the name of this server to everybody's
+// words.
 func TestAttackTextsOnErrorPages(t *testing.T) {
 	s := newSite(t, "")
 	v := s.visitor(t)

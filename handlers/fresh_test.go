@@ -301,8 +301,8 @@ func TestAttackApprovalsOfAnAnsweredRequest(t *testing.T) {
 	v.post(t, "/account/sessions/end/").wants(t, http.StatusSeeOther)
 }
 
-// CWE-645: whoever has a copy of the session has sent as many forms as a session may. In the same browser, the person still
-// signs in and out, ends what was allowed, and uses each link; the other forms say what to do.
+// CWE-645: whoever has a copy of the session has sent as many forms as a session may. In the same browser, the person
+// still signs in and out, ends what was allowed, and uses each link; the other forms say what to do.
 func TestAttackCopiedSessionUsesUpTheForms(t *testing.T) {
 	s := newSite(t, "")
 	v := s.aged(t, "alice", 301)
@@ -333,7 +333,8 @@ func TestAttackCopiedSessionUsesUpTheForms(t *testing.T) {
 			t.Errorf("POST %s: 429", path)
 		}
 	}
-	for _, path := range []string{"/o/consent/", "/device/", "/device/answer/", "/account/passkeys/new/", "/account/address/"} {
+	for _, path := range []string{"/o/consent/", "/device/", "/device/answer/", "/account/passkeys/new/",
+		"/account/address/"} {
 		v.post(t, path, "field", "value").wants(t, http.StatusTooManyRequests, "Sign out and sign in again")
 	}
 	v.post(t, "/login/", "username", "alice", "password", goodPassword).wants(t, http.StatusSeeOther)

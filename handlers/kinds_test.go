@@ -42,9 +42,10 @@ func (a answer) filled() url.Values {
 			form.Add(m[1], html.UnescapeString(m[2]))
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?s)<textarea [^>]*name="([a-z_]+)"[^>]*>\n(.*?)</textarea>`).FindAllStringSubmatch(
-		a.body, -1,
-	) {
+	for _, m := range regexp.MustCompile(`(?s)<textarea [^>]*name="([a-z_]+)"[^>]*>\n(.*?)</textarea>`).
+		FindAllStringSubmatch(
+			a.body, -1,
+		) {
 		form.Add(m[1], html.UnescapeString(m[2]))
 	}
 	return form
@@ -119,7 +120,8 @@ func TestKinds(t *testing.T) {
 			t.Fatal(err, len(found))
 		}
 		a := found[0]
-		if a.ClientType != want.is || a.GrantTypes != want.grants || a.RedirectURIs != want.redirects || a.MayIntrospect != want.introspects || a.Origin != storage.FromPage ||
+		if a.ClientType != want.is || a.GrantTypes != want.grants || a.RedirectURIs != want.redirects ||
+			a.MayIntrospect != want.introspects || a.Origin != storage.FromPage ||
 			a.AccessTokenFormat != policy.FormatOpaque || !a.HashClientSecret {
 			t.Errorf("%s: %+v", kind, a)
 		}

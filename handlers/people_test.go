@@ -44,7 +44,8 @@ func TestSetup(t *testing.T) {
 	v.get(t, "/setup/"+link+"/").wants(t, 404, used, advice)
 	v.post(t, "/setup/"+link+"/", "username", "second", "password", goodPassword).wants(t, 404, used, advice)
 	s.as(t, "boss").get(t, "/admin/users/").wants(t, 200, "boss")
-	if start := s.visitor(t).get(t, "/"); strings.Contains(start.body, nobody) || !strings.Contains(start.body, "Sign in") {
+	if start := s.visitor(t).get(t, "/"); strings.Contains(start.body, nobody) ||
+		!strings.Contains(start.body, "Sign in") {
 		t.Errorf("the start page with an account:\n%s", start.body)
 	}
 }
@@ -74,9 +75,11 @@ func TestAccount(t *testing.T) {
 	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" checked`)
 	got = v.post(t, "/account/password/", "current_password", "wrong", "new_password", fresh, "approvals", "asked")
 	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" aria-`) // cleared, as the person left it
-	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password was changed.", "had has ended")
+	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200,
+		"Your password was changed.", "had has ended")
 	other.get(t, "/account/").wants(t, 303)
-	for fields, ends := range map[string]bool{"approvals=asked": false, "approvals=asked&end_approvals=on": true, "end_approvals=on": true, "approvals=": true} {
+	for fields, ends := range map[string]bool{"approvals=asked": false, "approvals=asked&end_approvals=on": true,
+		"end_approvals=on": true, "approvals=": true} {
 		s := newSite(t, "")
 		v := s.as(t, "alice")
 		form := []string{"current_password", goodPassword, "new_password", fresh}
@@ -108,11 +111,13 @@ func TestAccount(t *testing.T) {
 
 func TestAdministration(t *testing.T) {
 	s := newSite(t, "")
-	for _, path := range []string{"/admin/users/", "/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/", "/admin/groups/x/delete/"} {
+	for _, path := range []string{"/admin/users/", "/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/",
+		"/admin/groups/", "/admin/groups/x/delete/"} {
 		s.visitor(t).get(t, path).wants(t, 303)
 		s.as(t, "alice").get(t, path).wants(t, 403, "for administrators")
 	}
-	for _, path := range []string{"/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/", "/admin/groups/x/delete/"} {
+	for _, path := range []string{"/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/",
+		"/admin/groups/x/delete/"} {
 		s.visitor(t).post(t, path).wants(t, 303)
 		s.as(t, "alice").post(t, path).wants(t, 403)
 	}
@@ -122,14 +127,18 @@ func TestAdministration(t *testing.T) {
 		root.post(t, path).wants(t, 404)
 	}
 
-	root.follow(t, root.post(t, "/admin/groups/", "name", " night / shift ")).wants(t, 200, "night / shift", "The group is added.", "/admin/groups/night%20%2F%20shift/delete/")
+	root.follow(t, root.post(t, "/admin/groups/", "name", " night / shift ")).wants(t, 200, "night / shift",
+		"The group is added.", "/admin/groups/night%20%2F%20shift/delete/")
 	root.post(t, "/admin/groups/", "name", "night / shift").wants(t, 422, "already exists")
 	root.post(t, "/admin/groups/", "name", "..").wants(t, 422)
 
-	got := root.post(t, "/admin/users/new/", "username", "bo b", "email", "x", "first_name", "Bob", "password", "short", "group", "night / shift", "administrator", "on")
-	got.wants(t, 422, `value="bo b"`, `value="Bob"`, `href="#username"`, `href="#email"`, `href="#password"`, `value="night / shift" checked`)
+	got := root.post(t, "/admin/users/new/", "username", "bo b", "email", "x", "first_name", "Bob", "password", "short",
+		"group", "night / shift", "administrator", "on")
+	got.wants(t, 422, `value="bo b"`, `value="Bob"`, `href="#username"`, `href="#email"`, `href="#password"`,
+		`value="night / shift" checked`)
 	root.post(t, "/admin/users/new/", "username", "alice", "password", goodPassword).wants(t, 422, "already exists")
-	root.follow(t, root.post(t, "/admin/users/new/", "username", "bob", "email", "bob@example.com", "password", goodPassword, "group", "night / shift", "active", "on")).
+	root.follow(t, root.post(t, "/admin/users/new/", "username", "bob", "email", "bob@example.com", "password",
+		goodPassword, "group", "night / shift", "active", "on")).
 		wants(t, 200, "bob@example.com", "night / shift", "The person is added.")
 	bob, elsewhere := s.as(t, "bob"), s.as(t, "bob")
 	u, err := s.provider.People.UserByName(t.Context(), "bob")
@@ -139,7 +148,8 @@ func TestAdministration(t *testing.T) {
 	path := "/admin/users/" + u.ID + "/"
 	signedIn := root.get(t, path)
 	signedIn.wants(t, 200, `value="bob"`, `value="night / shift" checked`, "Where they are signed in")
-	end := regexp.MustCompile(`action="(/admin/users/[^"]+/sessions/[^/"]+/end/)"`).FindAllStringSubmatch(signedIn.body, -1)
+	end := regexp.MustCompile(`action="(/admin/users/[^"]+/sessions/[^/"]+/end/)"`).FindAllStringSubmatch(signedIn.body,
+		-1)
 	if len(end) != 2 {
 		t.Fatalf("%d sessions of bob\n%s", len(end), signedIn.body)
 	}

@@ -50,7 +50,8 @@ func TestProgramIsRegisteredFromTheList(t *testing.T) {
 	if strings.Contains(found.body, "Nextcloud") || strings.Contains(found.body, "Quarkus") {
 		t.Error("the search finds others too")
 	}
-	root.get(t, "/o/applications/programs/?q=zzzzzzz<b>").wants(t, 200, "No program matches", "zzzzzzz&lt;b&gt;", "?program=website")
+	root.get(t, "/o/applications/programs/?q=zzzzzzz<b>").wants(t, 200, "No program matches", "zzzzzzz&lt;b&gt;",
+		"?program=website")
 	form := root.get(t, "/o/applications/programs/?program=grafana&name=Bank&url=https://evil.example")
 	form.wants(t, 200, `value="Grafana"`, `name="url"`)
 	if strings.Contains(form.body, "Bank") || strings.Contains(form.body, "evil") {
@@ -59,8 +60,10 @@ func TestProgramIsRegisteredFromTheList(t *testing.T) {
 	a, path := s.registeredProgram(t, root.post(
 		t, "/o/applications/programs/", "program", "grafana", "name", "Dashboards", "url", "https://Grafana.example.org/",
 	))
-	if a.Name != "Dashboards" || a.RedirectURIs != "https://grafana.example.org/login/generic_oauth" || a.PKCE != policy.PKCERequired ||
-		a.ClaimsInIDToken != policy.ClaimsOn || a.Program != "grafana" || a.ClientType != policy.Confidential || a.SkipConsent || a.Origin != "page" {
+	if a.Name != "Dashboards" || a.RedirectURIs != "https://grafana.example.org/login/generic_oauth" ||
+		a.PKCE != policy.PKCERequired ||
+		a.ClaimsInIDToken != policy.ClaimsOn || a.Program != "grafana" || a.ClientType != policy.Confidential ||
+		a.SkipConsent || a.Origin != "page" {
 		t.Errorf("%+v", a)
 	}
 	first := settingsOn(root.get(t, path).body)
@@ -98,13 +101,15 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 	// Gitea sends no PKCE in all versions, and its row reads the ID token where an administrator registers it.
 	for _, program := range []string{"gitea", "forgejo"} {
 		a, path := s.registeredProgram(t, alice.post(
-			t, "/o/applications/programs/", "program", program, "name", "Git", "url", "https://git.example.org", "pkce", "if-sent",
+			t, "/o/applications/programs/", "program", program, "name", "Git", "url", "https://git.example.org",
+			"pkce", "if-sent",
 			"claims_in_id_token", "on", "skip_consent", "on", "may_introspect", "on", "redirect_uris",
 			"https://evil.example/cb", "owner", "root", "client_id", "chosen",
 		))
-		if a.PKCE == policy.PKCEIfSent || a.ClaimsInIDToken == policy.ClaimsOn || a.SkipConsent || a.MayIntrospect || strings.Contains(
-			a.RedirectURIs, "evil",
-		) ||
+		if a.PKCE == policy.PKCEIfSent || a.ClaimsInIDToken == policy.ClaimsOn || a.SkipConsent || a.MayIntrospect ||
+			strings.Contains(
+				a.RedirectURIs, "evil",
+			) ||
 			a.Owner == nil || *a.Owner != "alice" || a.ClientID == "chosen" {
 			t.Errorf("%+v", a)
 		}
@@ -118,11 +123,13 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 		}
 	}
 	refused := alice.post(
-		t, "/o/applications/programs/", "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
+		t, "/o/applications/programs/", "program", "website", "name", "Shop", "redirect_uris",
+		"https://shop.example.org/cb", "pkce",
 		"if-sent", "claims_in_id_token", "on",
 	)
 	refused.wants(t, 422, "Only an administrator may let an application come without PKCE.")
-	s.visitor(t).post(t, "/o/applications/programs/", "program", "gitea", "url", "https://git.example.org").wants(t, 303) // to the login
+	// to the login
+	s.visitor(t).post(t, "/o/applications/programs/", "program", "gitea", "url", "https://git.example.org").wants(t, 303)
 	if s.visitor(t).get(t, "/o/applications/programs/").StatusCode != http.StatusSeeOther {
 		t.Error("a stranger sees the list")
 	}
@@ -141,7 +148,8 @@ func TestAnotherWebsiteIsAskedWhatMatters(t *testing.T) {
 		{"if-sent", "on", "no"},
 	} {
 		a, path := s.registeredProgram(t, root.post(
-			t, "/o/applications/programs/", "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
+			t, "/o/applications/programs/", "program", "website", "name", "Shop", "redirect_uris",
+			"https://shop.example.org/cb", "pkce",
 			test.pkce, "claims_in_id_token", test.claims, "groups", test.groups,
 		))
 		if a.PKCE != test.pkce || a.ClaimsInIDToken != test.claims || strings.Contains(
@@ -190,7 +198,8 @@ func TestProgramFormSaysWhatIsWrong(t *testing.T) {
 	german.wants(t, 200)
 }
 
-// Without OpenID Connect no program can sign people in: the page does not lead there, and the form says what is missing.
+// Without OpenID Connect no program can sign people in: the page does not lead there, and the form says what is
+// missing.
 func TestProgramsNeedOpenIDConnect(t *testing.T) {
 	s := newSite(t, "")
 	root := s.as(t, "root")

@@ -11,8 +11,8 @@ import (
 	"mandate/provider/policy"
 )
 
-// The page of an application shows the last refusals, each with what to change, and the owner sees them too. Each remedy leads to
-// a field that the form has.
+// The page of an application shows the last refusals, each with what to change, and the owner sees them too. Each
+// remedy leads to a field that the form has.
 func TestRefusedRequestsOfAnApplication(t *testing.T) {
 	s := newSite(t, "/auth")
 	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
@@ -110,8 +110,8 @@ func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 	}
 }
 
-// A person who sees an error page learns whom to tell. The name of an application for which nobody is responsible is that of a
-// stranger, and a page that a person has only mistyped needs nobody.
+// A person who sees an error page learns whom to tell. The name of an application for which nobody is responsible is
+// that of a stranger, and a page that a person has only mistyped needs nobody.
 func TestErrorPagesSayWhomToTell(t *testing.T) {
 	s := newSite(t, "")
 	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{

@@ -76,7 +76,8 @@ func TestResources(t *testing.T) {
 	)
 	if got := s.resource(
 		t, mailURI,
-	); got.Name != "Mail <b>box" || got.Scopes != "read" || got.TokenFormat != "jwt" || got.Algorithm != "ES256" || got.Lifetime != 600 || got.Introspectors != "\n"+api.ClientID+"\n" {
+	); got.Name != "Mail <b>box" || got.Scopes != "read" || got.TokenFormat != "jwt" || got.Algorithm != "ES256" ||
+		got.Lifetime != 600 || got.Introspectors != "\n"+api.ClientID+"\n" {
 		t.Errorf("%+v", got)
 	}
 	root.post(

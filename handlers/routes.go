@@ -14,8 +14,8 @@ import (
 	"mandate/handlers/web"
 )
 
-// routes returns the routes of all areas of the site. Each area lists its paths in its own routes.go: the handler for each
-// method, and the adapter, which says who may call it. Each path works with and without its final slash.
+// routes returns the routes of all areas of the site. Each area lists its paths in its own routes.go: the handler for
+// each method, and the adapter, which says who may call it. Each path works with and without its final slash.
 func routes(site *web.Site) http.Handler {
 	// The router matches encoded paths, so that the name of a group may contain a
 	// slash. It does not clean paths: a path that is not clean is not found, where a

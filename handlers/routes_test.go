@@ -50,7 +50,8 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 	if err != nil || len(paths) < 50 {
 		t.Errorf("%d routes, %v", len(paths), err)
 	}
-	open := []string{"/o/token", "/o/revoke_token", "/o/revoke", "/o/introspect", "/o/authorize", "/o/par", "/o/device_authorization", "/o/device-authorization", "/o/register"}
+	open := []string{"/o/token", "/o/revoke_token", "/o/revoke", "/o/introspect", "/o/authorize", "/o/par",
+		"/o/device_authorization", "/o/device-authorization", "/o/register"}
 	for _, path := range paths {
 		if strings.HasPrefix(path, "/static/") || slices.Contains(open, strings.TrimSuffix(path, "/")) {
 			continue
@@ -71,11 +72,15 @@ func TestBothSlashesAndBothBases(t *testing.T) {
 		s := newSite(t, base)
 		v := s.visitor(t)
 		for path, status := range map[string]int{
-			"/": 200, "/login": 200, "/login/": 200, "/account": 303, "/account/": 303, "/o/applications": 303, "/o/applications/": 303,
-			"/o/applications/register": 303, "/healthz": 200, "/healthz/": 200, "/readyz": 200, "/o/token": 405, "/o/token/": 405, "/o/authorize": 400,
-			"/.well-known/oauth-authorization-server": 200, "/.well-known/oauth-authorization-server/o": 200, "/o/.well-known/oauth-authorization-server": 200,
+			"/": 200, "/login": 200, "/login/": 200, "/account": 303, "/account/": 303, "/o/applications": 303,
+			"/o/applications/":         303,
+			"/o/applications/register": 303, "/healthz": 200, "/healthz/": 200, "/readyz": 200, "/o/token": 405,
+			"/o/token/": 405, "/o/authorize": 400,
+			"/.well-known/oauth-authorization-server": 200, "/.well-known/oauth-authorization-server/o": 200,
+			"/o/.well-known/oauth-authorization-server":  200,
 			"/o/.well-known/oauth-authorization-server/": 200,
-			"/nothing": 404, "/o/token/x": 404, "/o//token/": 404, "/o/../login/": 404, "/users/": 404, "/resource": 404, "/static/none.css": 404, "/setup/x/": 404,
+			"/nothing": 404, "/o/token/x": 404, "/o//token/": 404, "/o/../login/": 404, "/users/": 404, "/resource": 404,
+			"/static/none.css": 404, "/setup/x/": 404,
 			"/o/authorized_tokens/": 303,
 		} {
 			if got := v.get(t, path); got.StatusCode != status {
@@ -87,8 +92,10 @@ func TestBothSlashesAndBothBases(t *testing.T) {
 	// may drop the path of the issuer.
 	s := newSite(t, "/auth", func(c *Config) { c.OpenID = true })
 	root := strings.TrimSuffix(s.base, "/auth")
-	for path, status := range map[string]int{"/.well-known/oauth-authorization-server/auth/o": 200, "/.well-known/openid-configuration/auth/o": 200,
-		"/.well-known/oauth-authorization-server": 200, "/.well-known/openid-configuration": 200, "/healthz": 200, "/readyz": 200, "/": 404, "/login/": 404} {
+	for path, status := range map[string]int{"/.well-known/oauth-authorization-server/auth/o": 200,
+		"/.well-known/openid-configuration/auth/o": 200,
+		"/.well-known/oauth-authorization-server":  200, "/.well-known/openid-configuration": 200, "/healthz": 200,
+		"/readyz": 200, "/": 404, "/login/": 404} {
 		got, err := http.Get(root + path)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +122,8 @@ func TestWrongMethod(t *testing.T) {
 	} {
 		got := v.do(t, v.request(t, test.method, test.path, ""))
 		if got.StatusCode != 405 || got.Header.Get("Allow") != test.allow || got.Header.Get("Content-Type") != test.kind {
-			t.Errorf("%s %s: %d, Allow %q, %s", test.method, test.path, got.StatusCode, got.Header.Get("Allow"), got.Header.Get("Content-Type"))
+			t.Errorf("%s %s: %d, Allow %q, %s", test.method, test.path, got.StatusCode, got.Header.Get("Allow"),
+				got.Header.Get("Content-Type"))
 		}
 	}
 	got := v.do(t, v.request(t, "HEAD", "/login/", ""))
@@ -132,9 +140,13 @@ func TestSharedWithScripts(t *testing.T) {
 	v := s.visitor(t)
 	const documents = "GET, HEAD"
 	for path, methods := range map[string]string{
-		"/o/token/": "POST", "/o/revoke_token/": "POST", "/o/revoke": "POST", "/o/userinfo/": "GET, HEAD, POST", "/o/.well-known/jwks.json": documents,
-		"/.well-known/oauth-authorization-server": documents, "/.well-known/openid-configuration": documents, "/.well-known/openid-configuration/o": documents,
-		"/o/introspect/": "", "/o/authorize/": "", "/o/consent/": "", "/o/logout/": "", "/login/": "", "/logout/": "", "/account/": "", "/o/applications/": "", "/healthz": "", "/": "",
+		"/o/token/": "POST", "/o/revoke_token/": "POST", "/o/revoke": "POST", "/o/userinfo/": "GET, HEAD, POST",
+		"/o/.well-known/jwks.json":                documents,
+		"/.well-known/oauth-authorization-server": documents, "/.well-known/openid-configuration": documents,
+		"/.well-known/openid-configuration/o": documents,
+		"/o/introspect/":                      "", "/o/authorize/": "", "/o/consent/": "", "/o/logout/": "", "/login/": "",
+		"/logout/":  "",
+		"/account/": "", "/o/applications/": "", "/healthz": "", "/": "",
 	} {
 		shared := methods != ""
 		for _, method := range []string{"POST", "BREW"} {
@@ -143,7 +155,8 @@ func TestSharedWithScripts(t *testing.T) {
 			r.Header.Set("Access-Control-Request-Method", method)
 			got := v.do(t, r)
 			h := got.Header
-			if (got.StatusCode == 204) != shared || (h.Get("Access-Control-Allow-Origin") == "*") != shared || h.Get("Access-Control-Allow-Credentials") != "" || h.Get("Access-Control-Allow-Methods") != methods {
+			if (got.StatusCode == 204) != shared || (h.Get("Access-Control-Allow-Origin") == "*") != shared ||
+				h.Get("Access-Control-Allow-Credentials") != "" || h.Get("Access-Control-Allow-Methods") != methods {
 				t.Errorf("preflight of %s: %d %v", path, got.StatusCode, h)
 			}
 			if shared && h.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *" {
@@ -153,7 +166,8 @@ func TestSharedWithScripts(t *testing.T) {
 		// Errors can be read too.
 		got := v.do(t, v.request(t, "POST", path, "a=b"))
 		h := got.Header
-		if (h.Get("Access-Control-Allow-Origin") == "*") != shared || strings.HasPrefix(h.Get("Access-Control-Expose-Headers"), "WWW-Authenticate, Retry-After, DPoP-Nonce") != shared {
+		if (h.Get("Access-Control-Allow-Origin") == "*") != shared ||
+			strings.HasPrefix(h.Get("Access-Control-Expose-Headers"), "WWW-Authenticate, Retry-After, DPoP-Nonce") != shared {
 			t.Errorf("POST %s: %d %v", path, got.StatusCode, h)
 		}
 	}
@@ -165,7 +179,8 @@ func TestSampleAPIMetadata(t *testing.T) {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	for _, base := range []string{"", "/auth"} {
 		s := newSite(t, base, func(c *Config) {
-			guard, err := resource.NewGuard(resource.GuardConfig{Verifier: verifier{}, Audience: c.BaseURL.String(), AuthorizationServers: []string{c.BaseURL.String() + "/o"}, AllowedOrigins: []string{"*"}})
+			guard, err := resource.NewGuard(resource.GuardConfig{Verifier: verifier{}, Audience: c.BaseURL.String(),
+				AuthorizationServers: []string{c.BaseURL.String() + "/o"}, AllowedOrigins: []string{"*"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,14 +199,16 @@ func TestSampleAPIMetadata(t *testing.T) {
 			}
 			err = json.NewDecoder(got.Body).Decode(&document)
 			got.Body.Close()
-			if here := strings.TrimSuffix(path, "/") == wellKnown+base; (got.StatusCode == 200) != here || here && (err != nil || document.Resource != s.base || !slices.Equal(document.Servers, []string{s.base + "/o"}) ||
-				!slices.Equal(slices.Sorted(slices.Values(document.Scopes)), []string{"groups", "read", "write"})) {
+			if here := strings.TrimSuffix(path, "/") == wellKnown+base; (got.StatusCode == 200) != here ||
+				here && (err != nil || document.Resource != s.base || !slices.Equal(document.Servers, []string{s.base + "/o"}) ||
+					!slices.Equal(slices.Sorted(slices.Values(document.Scopes)), []string{"groups", "read", "write"})) {
 				t.Errorf("%s%s: %d %v %+v", base, path, got.StatusCode, err, document)
 			}
 		}
 		v := s.visitor(t)
 		got := v.do(t, v.request(t, "POST", "/users/", "username=bob"))
-		if want := `Bearer realm="api", scope="write", resource_metadata="` + host + wellKnown + base + `"`; got.Header.Get("WWW-Authenticate") != want || got.Header.Get("Access-Control-Expose-Headers") != "*" {
+		if want := `Bearer realm="api", scope="write", resource_metadata="` + host + wellKnown + base +
+			`"`; got.Header.Get("WWW-Authenticate") != want || got.Header.Get("Access-Control-Expose-Headers") != "*" {
 			t.Errorf("%v", got.Header)
 		}
 		r := v.request(t, "OPTIONS", "/users/", "")
@@ -241,7 +258,8 @@ func TestSampleAPI(t *testing.T) {
 		}
 		got := v.do(t, r)
 		got.wants(t, test.status, test.text)
-		if !json.Valid([]byte(got.body)) || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Cache-Control") != "no-store" {
+		if !json.Valid([]byte(got.body)) || got.Header.Get("Content-Type") != "application/json" ||
+			got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %s: %v %s", test.method, test.path, got.Header, got.body)
 		}
 	}

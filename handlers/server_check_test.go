@@ -10,7 +10,8 @@ import (
 // Administrators see what mandate doctor finds. Nobody else does, or lets this server send anything.
 func TestServerCheckIsForAdministrators(t *testing.T) {
 	s := newSite(t, "/auth", func(c *Config) {
-		c.Known = []checkup.Finding{{Check: "proxy", Weight: checkup.Doubtful, About: "<b>", Text: "The proxy.", Remedy: "Set it."}}
+		c.Known = []checkup.Finding{{Check: "proxy", Weight: checkup.Doubtful, About: "<b>", Text: "The proxy.",
+			Remedy: "Set it."}}
 	})
 	asked := func() int {
 		return strings.Count(s.log.String(), "route=/auth/o/.well-known/oauth-authorization-server/")
@@ -21,7 +22,8 @@ func TestServerCheckIsForAdministrators(t *testing.T) {
 		t.Errorf("%d requests for others", n)
 	}
 	root := s.as(t, "root")
-	root.get(t, "/admin/server-check/").wants(t, 200, "Nothing is wrong.", "warning: <code>proxy</code>", "&lt;b&gt;", "Set it.", "BASE_URL answers with the metadata.", "warning: <code>mail</code>")
+	root.get(t, "/admin/server-check/").wants(t, 200, "Nothing is wrong.", "warning: <code>proxy</code>", "&lt;b&gt;",
+		"Set it.", "BASE_URL answers with the metadata.", "warning: <code>mail</code>")
 	first := asked()
 	if first == 0 {
 		t.Fatal("the server did not ask itself")

@@ -343,7 +343,8 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	}
 	weak.get(t, "/account/").wants(t, http.StatusOK)
 	// The page of an error shows the registered URI to the owner, and to administrators with the step.
-	mistaken := "/o/authorize/?response_type=code&client_id=" + added.Application.ClientID + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fother"
+	mistaken := "/o/authorize/?response_type=code&client_id=" + added.Application.ClientID +
+		"&redirect_uri=https%3A%2F%2Fapp.example.com%2Fother"
 	readable := func(v *visitor) bool {
 		got := v.get(t, mistaken)
 		got.wants(t, http.StatusBadRequest)

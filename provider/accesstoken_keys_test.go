@@ -63,7 +63,8 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		f := begin(t, shortJWT)
 		app := f.app(signed)
 		wantError(t, f.Keys.RotateNow(t.Context(), "RSA", time.Hour), "no error")
-		wantError(t, f.change(app, signed, func(r *clients.Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
+		wantError(t, f.change(app, signed, func(r *clients.Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }),
+			"no error")
 		answer := f.must(f.token(app, "grant_type", policy.GrantClient))
 		claims, header := f.claimsOf(answer.AccessToken)
 		key, err := f.Keys.ByID(t.Context(), header["kid"].(string))

@@ -25,7 +25,8 @@ import (
 func signed(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }
 func shortJWT(c *Config)             { c.JWTAccessTokenLifetime = 10 * time.Minute }
 func withOpenID(c *Config) {
-	c.OpenID, c.Tokens.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+	c.OpenID, c.Tokens.IDTokenLifetime, c.Scopes = true, time.Hour,
+		append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 }
 func (f *fixture) own() string { return f.config.tokens().Audience() }
 
@@ -71,8 +72,9 @@ func TestSignedAccessToken(t *testing.T) {
 		}
 		claims, header := f.claimsOf(machine.AccessToken)
 		id := app.Application.ClientID
-		want := jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": id, "client_id": id, "scope": "read",
-			"iat": begun, "exp": begun + 600, "jti": claims["jti"]}
+		want := jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": id, "client_id": id,
+			"scope": "read",
+			"iat":   begun, "exp": begun + 600, "jti": claims["jti"]}
 		if d := cmp.Diff(want, claims); d != "" {
 			t.Error("RFC9068/2.2 client credentials:", d)
 		}
@@ -84,7 +86,8 @@ func TestSignedAccessToken(t *testing.T) {
 			t.Errorf("%d tokens are stored, want the refresh token", n)
 		}
 		claims, _ = f.claimsOf(person.AccessToken)
-		want = jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": s.User.ID, "client_id": id, "scope": "read write",
+		want = jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": s.User.ID,
+			"client_id": id, "scope": "read write",
 			"iat": begun, "exp": begun + 600, "jti": claims["jti"], "auth_time": begun, "acr": acr.Password, "amr": []any{"pwd"}}
 		if d := cmp.Diff(want, claims); d != "" {
 			t.Error("RFC9068/2.2 a person:", d)
@@ -104,8 +107,10 @@ func TestSignedAccessToken(t *testing.T) {
 				t.Error("RFC9068/2.2.1 a password that the application took is no login here:", claims)
 			}
 		}
-		for text, login := range map[string]int64{person.AccessToken: int64(begun), next.AccessToken: int64(begun), password.AccessToken: 0, password.RefreshToken: 0, machine.AccessToken: 0} {
-			found, _, err := f.Tokens.Introspect(t.Context(), by(f.app(introspects), "token", text, "token_type_hint", "refresh_token"), "")
+		for text, login := range map[string]int64{person.AccessToken: int64(begun), next.AccessToken: int64(begun),
+			password.AccessToken: 0, password.RefreshToken: 0, machine.AccessToken: 0} {
+			found, _, err := f.Tokens.Introspect(t.Context(),
+				by(f.app(introspects), "token", text, "token_type_hint", "refresh_token"), "")
 			if err != nil || !found.Active || found.AuthTime != login || (found.ACR != "") != (login > 0) {
 				t.Errorf("RFC9470/6.2 introspection: %+v %v, want auth_time %d", found, err, login)
 			}
@@ -144,7 +149,8 @@ func TestSignedAccessTokenPairwise(t *testing.T) {
 // RFC 9068 §2.1, §4: the default algorithm is RS256, and a client secret never signs.
 func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	f := begin(t, shortJWT, withOpenID)
-	for chosen, want := range map[string]string{"": "RS256", "RS256": "RS256", "PS256": "PS256", "ES256": "ES256", "EdDSA": "EdDSA", "HS256": "RS256"} {
+	for chosen, want := range map[string]string{"": "RS256", "RS256": "RS256", "PS256": "PS256", "ES256": "ES256",
+		"EdDSA": "EdDSA", "HS256": "RS256"} {
 		app := f.app(signed, func(r *clients.Registration) { r.Algorithm, r.HashClientSecret = chosen, false })
 		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		_, header := f.claimsOf(text)
@@ -164,7 +170,9 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 		_, err := off.Clients.Register(t.Context(), policy.Operator(), r)
 		t.Run(what, func(t *testing.T) { wantInvalid(t, err, "algorithm") })
 	}
-	_, err := off.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
+	_, err := off.Clients.Register(t.Context(), policy.Operator(),
+		clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient},
+			AccessTokenFormat: "paper"})
 	wantInvalid(t, err, "access_token_format")
 }
 
@@ -204,16 +212,20 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 		"typ JWT, a foreign jti":                forge(resources.TypJWT, jwt.MapClaims{"jti": seal.Random(40)}),
 		"for a client, typ JWT":                 forge(resources.TypJWT, jwt.MapClaims{"aud": app.Application.ClientID}),
 		"typ logout+jwt":                        forge("logout+jwt", nil),
-		"of another issuer":                     forge(resources.TypAccessToken, jwt.MapClaims{"iss": "https://other.example/o"}),
-		"for an application":                    forge(resources.TypAccessToken, jwt.MapClaims{"aud": app.Application.ClientID}),
-		"without an audience":                   forge(resources.TypAccessToken, jwt.MapClaims{"aud": nil}),
-		"expired":                               forge(resources.TypAccessToken, jwt.MapClaims{"exp": oauth.Now()}),
-		"without an end":                        forge(resources.TypAccessToken, jwt.MapClaims{"exp": nil}),
-		"with a jti of nobody's":                forge(resources.TypAccessToken, jwt.MapClaims{"jti": seal.Random(40)}),
-		"without a jti":                         forge(resources.TypAccessToken, jwt.MapClaims{"jti": nil}),
+		"of another issuer": forge(resources.TypAccessToken,
+			jwt.MapClaims{"iss": "https://other.example/o"}),
+		"for an application": forge(resources.TypAccessToken,
+			jwt.MapClaims{"aud": app.Application.ClientID}),
+		"without an audience":    forge(resources.TypAccessToken, jwt.MapClaims{"aud": nil}),
+		"expired":                forge(resources.TypAccessToken, jwt.MapClaims{"exp": oauth.Now()}),
+		"without an end":         forge(resources.TypAccessToken, jwt.MapClaims{"exp": nil}),
+		"with a jti of nobody's": forge(resources.TypAccessToken, jwt.MapClaims{"jti": seal.Random(40)}),
+		"without a jti":          forge(resources.TypAccessToken, jwt.MapClaims{"jti": nil}),
 		// RFC 7662 §4: the jti alone, which the database knows, proves nothing.
-		"with the signature of another token": strings.TrimSuffix(answer.AccessToken, signature(answer.AccessToken)) + signature(forge(resources.TypAccessToken, jwt.MapClaims{"jti": nil})),
-		"with an end of line":                 answer.AccessToken[:len(answer.AccessToken)-9] + "\n" + answer.AccessToken[len(answer.AccessToken)-9:],
+		"with the signature of another token": strings.TrimSuffix(answer.AccessToken, signature(answer.AccessToken)) +
+			signature(forge(resources.TypAccessToken, jwt.MapClaims{"jti": nil})),
+		"with an end of line": answer.AccessToken[:len(answer.AccessToken)-9] + "\n" +
+			answer.AccessToken[len(answer.AccessToken)-9:],
 	} {
 		if f.active(text) {
 			t.Errorf("%s is an access token", what)
@@ -221,7 +233,8 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 	}
 	_, err = f.Tokens.Hint(t.Context(), answer.IDToken)
 	wantError(t, err, "no error")
-	for _, text := range []string{answer.AccessToken, forge(resources.TypJWT, nil), forge(resources.TypJWT, jwt.MapClaims{"aud": app.Application.ClientID})} {
+	for _, text := range []string{answer.AccessToken, forge(resources.TypJWT, nil),
+		forge(resources.TypJWT, jwt.MapClaims{"aud": app.Application.ClientID})} {
 		_, err = f.Tokens.Hint(t.Context(), text)
 		wantError(t, err, "400 invalid_request")
 	}
@@ -234,7 +247,8 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, other := f.app(signed), f.app()
-		first, second := f.must(f.token(app, "grant_type", policy.GrantClient)), f.must(f.token(app, "grant_type", policy.GrantClient))
+		first, second := f.must(f.token(app, "grant_type", policy.GrantClient)),
+			f.must(f.token(app, "grant_type", policy.GrantClient))
 		time.Sleep(time.Second) // so that it is later than all changes above
 		f.wantActive(true, first.AccessToken, second.AccessToken)
 		time.Sleep(time.Second)
@@ -287,12 +301,15 @@ func TestSignedAccessTokenRevokedWhileTheStandingIsLow(t *testing.T) {
 		root := f.person("root")
 		f.sql("UPDATE users SET administrator = TRUE")
 		root.Administrator = true
-		app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
-			AccessTokenFormat: policy.FormatJWT, AccessTokenLifetime: 40000})
+		app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root),
+			clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient},
+				HashClientSecret:  true,
+				AccessTokenFormat: policy.FormatJWT, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		early, late := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken, f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
+		early, late := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken,
+			f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		f.sql("UPDATE users SET administrator = FALSE")
 		revoke := func(token string) {
 			t.Helper()
@@ -413,15 +430,18 @@ func TestTypOfSignedAccessTokens(t *testing.T) {
 		of   []string
 		want string
 	}{
-		{nil, "at+jwt"}, {[]string{spring}, "JWT"}, {[]string{other}, "JWT"}, {[]string{strict}, "at+jwt"}, {[]string{spring, other}, "JWT"},
-		{[]string{spring, strict}, "at+jwt"}, {[]string{strict, spring}, "at+jwt"}, {[]string{spring, server}, "at+jwt"}, {[]string{server}, "at+jwt"},
+		{nil, "at+jwt"}, {[]string{spring}, "JWT"}, {[]string{other}, "JWT"}, {[]string{strict}, "at+jwt"},
+		{[]string{spring, other}, "JWT"},
+		{[]string{spring, strict}, "at+jwt"}, {[]string{strict, spring}, "at+jwt"}, {[]string{spring, server}, "at+jwt"},
+		{[]string{server}, "at+jwt"},
 	} {
 		pairs := []string{"scope", "openid read"}
 		for _, uri := range test.of {
 			pairs = append(pairs, "resource", uri)
 		}
 		person := f.tokens(app, s, pairs...)
-		machine := f.must(f.token(app, append([]string{"grant_type", policy.GrantClient}, append(pairs, "scope", "read")...)...))
+		machine := f.must(f.token(app,
+			append([]string{"grant_type", policy.GrantClient}, append(pairs, "scope", "read")...)...))
 		next := f.must(f.refresh(app, person.RefreshToken))
 		for _, text := range []string{person.AccessToken, machine.AccessToken, next.AccessToken} {
 			if got := typ(text); got != test.want {
@@ -444,22 +464,25 @@ func TestTypOfSignedAccessTokens(t *testing.T) {
 		f.wantActive(true, next.AccessToken)
 		f.wantActive(false, machine.AccessToken)
 	}
-	for typ, want := range map[string]string{"jwt": "jwt_typ", "at+JWT": "jwt_typ", "logout+jwt": "jwt_typ", "at+jwt": "", "": "", "JWT": ""} {
-		err := resources.Check(resources.Registration{URI: "https://new.example", Name: "New", JWTTyp: typ}, f.Rules, server, nil).Err()
+	for typ, want := range map[string]string{"jwt": "jwt_typ", "at+JWT": "jwt_typ", "logout+jwt": "jwt_typ", "at+jwt": "",
+		"": "", "JWT": ""} {
+		err := resources.Check(resources.Registration{URI: "https://new.example", Name: "New", JWTTyp: typ}, f.Rules,
+			server, nil).Err()
 		if want == "" {
 			wantError(t, err, "no error")
 		} else {
 			wantInvalid(t, err, want)
 		}
 	}
-	wantInvalid(t, resources.Check(resources.Registration{URI: "https://new.example", Name: "New", TokenFormat: policy.FormatOpaque, JWTTyp: "JWT"}, f.Rules, server, nil).Err(), "jwt_typ")
+	wantInvalid(t, resources.Check(resources.Registration{URI: "https://new.example", Name: "New",
+		TokenFormat: policy.FormatOpaque, JWTTyp: "JWT"}, f.Rules, server, nil).Err(), "jwt_typ")
 }
 
-// An ID token goes to a client, and says who a person is. As an access token at an API or at introspection, it would let
-// the client, or whoever reads it in an address as id_token_hint, act for the person.
+// An ID token goes to a client, and says who a person is. As an access token at an API or at introspection, it would
+// let the client, or whoever reads it in an address as id_token_hint, act for the person.
 //
-// RFC 8725 §2.8, §3.11: cross-JWT confusion. CVE-2022-31186 of next-auth and the confusion of ID and access tokens at many
-// APIs are of this class.
+// RFC 8725 §2.8, §3.11: cross-JWT confusion. CVE-2022-31186 of next-auth and the confusion of ID and access tokens at
+// many APIs are of this class.
 func TestAttackIDTokenAsAccessToken(t *testing.T) {
 	f := begin(t, shortJWT, openID)
 	const spring = "https://spring.example"

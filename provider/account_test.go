@@ -301,8 +301,8 @@ func TestChangePassword(t *testing.T) {
 	})
 }
 
-// CWE-645, an overly strict lockout: whoever has a copy of a session uses up what may be sent in it, and nothing else. Only an
-// administrator who has signed in a moment ago has no limit.
+// CWE-645, an overly strict lockout: whoever has a copy of a session uses up what may be sent in it, and nothing else.
+// Only an administrator who has signed in a moment ago has no limit.
 func TestAttackFormsOfACopiedSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)

@@ -19,8 +19,10 @@ func TestVouchedApplication(t *testing.T) {
 		"pkce":         exempt,
 		"nothing":      func(*clients.Registration) {},
 	} {
-		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword},
-			RedirectURIs: []string{callback, elsewhere}, Scopes: []string{"read", "write"}, HashClientSecret: true, Owner: "owner"}
+		r := clients.Registration{Name: "Client", ClientType: policy.Confidential,
+			GrantTypes:   []string{policy.GrantCode, policy.GrantPassword},
+			RedirectURIs: []string{callback, elsewhere}, Scopes: []string{"read", "write"}, HashClientSecret: true,
+			Owner: "owner"}
 		vouch(&r)
 		by := policy.By(owner)
 		if vouched != "nothing" {
@@ -34,7 +36,8 @@ func TestVouchedApplication(t *testing.T) {
 			field, rule string
 			change      func(*clients.Registration)
 		}{
-			{"redirect_uris", "another redirect URI", func(r *clients.Registration) { r.RedirectURIs = []string{callback, "https://evil.example/"} }},
+			{"redirect_uris", "another redirect URI",
+				func(r *clients.Registration) { r.RedirectURIs = []string{callback, "https://evil.example/"} }},
 			{"redirect_uris", "one more redirect URI", func(r *clients.Registration) {
 				r.RedirectURIs = append(slices.Clone(r.RedirectURIs), "https://evil.example/")
 			}},
@@ -50,14 +53,16 @@ func TestVouchedApplication(t *testing.T) {
 			t.Run(vouched+": "+test.rule, func(t *testing.T) {
 				change := r
 				test.change(&change)
-				_, err := f.Clients.Update(t.Context(), policy.ByConfirmed(owner), made.Application.ID, f.version(made.Application.ID), change)
+				_, err := f.Clients.Update(t.Context(), policy.ByConfirmed(owner), made.Application.ID,
+					f.version(made.Application.ID), change)
 				if vouched != "nothing" {
 					wantInvalid(t, err, test.field)
 				} else {
 					wantError(t, err, "no error")
 				}
 				if change.ClientType == policy.Confidential {
-					_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(root), made.Application.ID, f.version(made.Application.ID), change)
+					_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(root), made.Application.ID,
+						f.version(made.Application.ID), change)
 					wantError(t, err, "no error")
 				}
 				_, err = f.Clients.Update(t.Context(), policy.Operator(), made.Application.ID, f.version(made.Application.ID), r)
@@ -68,7 +73,8 @@ func TestVouchedApplication(t *testing.T) {
 			change := r
 			change.Name, change.AccessTokenLifetime = "New", 60
 			change.RedirectURIs, change.Scopes = []string{elsewhere, callback}, []string{"write", "read"} // in another order
-			_, err := f.Clients.Update(t.Context(), policy.ByConfirmed(owner), made.Application.ID, f.version(made.Application.ID), change)
+			_, err := f.Clients.Update(t.Context(), policy.ByConfirmed(owner), made.Application.ID,
+				f.version(made.Application.ID), change)
 			wantError(t, err, "no error")
 			_, err = f.Clients.RotateSecret(t.Context(), policy.ByConfirmed(owner), made.Application.ID, 0)
 			wantError(t, err, "no error")
@@ -80,7 +86,8 @@ func TestVouchedApplication(t *testing.T) {
 func TestVouchedApplicationsTokens(t *testing.T) {
 	f := begin(t, withOpenID)
 	owner := f.person("owner")
-	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
 		Pairwise: true, Algorithm: policy.DefaultAlgorithm}
 	made, err := f.Clients.Register(t.Context(), policy.Operator(), r)
 	if err != nil {
@@ -107,7 +114,8 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 func TestScopeThatTheOperatorRemovesBlocksNoOtherChange(t *testing.T) {
 	f := begin(t, withOpenID)
 	owner := f.person("owner")
-	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
 		Scopes: []string{"read", "write", "openid"}}
 	made, err := f.Clients.Register(t.Context(), policy.By(owner), r)
 	if err != nil {

@@ -28,7 +28,8 @@ func TestAttackArrival(t *testing.T) {
 	old, _ := json.Marshal(oauth.Now() - 100)
 	early, _ := json.Marshal(oauth.Now() + 100)
 	for name, text := range map[string]string{
-		"none": "", "of a stranger": "AAAA", "of another installation": foreign, "the answer itself": answer, "too long": question + strings.Repeat("A", 300),
+		"none": "", "of a stranger": "AAAA", "of another installation": foreign, "the answer itself": answer,
+		"too long":                  question + strings.Repeat("A", 300),
 		"old":                       f.sealers.checks.Seal(old, "question"),
 		"of the future":             f.sealers.checks.Seal(early, "question"),
 		"sealed for something else": f.sealers.tickets.Seal(old, "question"),

@@ -69,7 +69,8 @@ func (k keyed) assertion(claims map[string]any) string {
 
 // at returns a request to an endpoint, with an assertion.
 func (k keyed) at(endpoint, assertion string, pairs ...string) *http.Request {
-	form := values(append([]string{"client_assertion_type", clientauth.AssertionType, "client_assertion", assertion}, pairs...)...)
+	form := values(append([]string{"client_assertion_type", clientauth.AssertionType, "client_assertion", assertion},
+		pairs...)...)
 	r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/"+endpoint+"/", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return r
@@ -119,19 +120,27 @@ func TestAttackAssertionOfAFailedRequest(t *testing.T) {
 		app                  keyed
 		pairs                []string
 	}{
-		{"an unknown code", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantCode, "code", "mac_unknown"}},
+		{"an unknown code", "token", "400 invalid_grant", all,
+			[]string{"grant_type", policy.GrantCode, "code", "mac_unknown"}},
 		{"no code", "token", "400 invalid_request", all, []string{"grant_type", policy.GrantCode}},
-		{"an unknown refresh token", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantRefresh, "refresh_token", "mrt_unknown"}},
-		{"an unknown device code", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantDevice, "device_code", "mdc_unknown"}},
+		{"an unknown refresh token", "token", "400 invalid_grant", all,
+			[]string{"grant_type", policy.GrantRefresh, "refresh_token", "mrt_unknown"}},
+		{"an unknown device code", "token", "400 invalid_grant", all,
+			[]string{"grant_type", policy.GrantDevice, "device_code", "mdc_unknown"}},
 		{"no device code", "token", "400 invalid_request", all, []string{"grant_type", policy.GrantDevice}},
 		{"no username", "token", "400 invalid_request", all, []string{"grant_type", policy.GrantPassword}},
-		{"a wrong password", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantPassword, "username", "nobody", "password", "wrong"}},
-		{"an unknown scope", "token", "400 invalid_scope", all, []string{"grant_type", policy.GrantClient, "scope", "unknown"}},
-		{"an unknown resource", "token", "400 invalid_target", all, []string{"grant_type", policy.GrantClient, "resource", "https://unknown.example/"}},
-		{"a grant that is not registered", "token", "400 unauthorized_client", only, []string{"grant_type", policy.GrantCode, "code", "mac_unknown"}},
+		{"a wrong password", "token", "400 invalid_grant", all,
+			[]string{"grant_type", policy.GrantPassword, "username", "nobody", "password", "wrong"}},
+		{"an unknown scope", "token", "400 invalid_scope", all,
+			[]string{"grant_type", policy.GrantClient, "scope", "unknown"}},
+		{"an unknown resource", "token", "400 invalid_target", all,
+			[]string{"grant_type", policy.GrantClient, "resource", "https://unknown.example/"}},
+		{"a grant that is not registered", "token", "400 unauthorized_client", only,
+			[]string{"grant_type", policy.GrantCode, "code", "mac_unknown"}},
 		{"an unknown grant type", "token", "400 unsupported_grant_type", all, []string{"grant_type", "unknown"}},
 		{"no grant type", "token", "400 invalid_request", all, nil},
-		{"a wrong redirect URI", "par", "400 invalid_request", all, []string{"client_id", all.Application.ClientID, "response_type", "code", "redirect_uri", "https://other.example/"}},
+		{"a wrong redirect URI", "par", "400 invalid_request", all,
+			[]string{"client_id", all.Application.ClientID, "response_type", "code", "redirect_uri", "https://other.example/"}},
 		{"a request URI", "par", "400 invalid_request", all, []string{"request_uri", "urn:x"}},
 		{"a wrong request object", "par", "400 invalid_request_object", all, []string{"request", "x"}},
 		{"no token to introspect", "introspect", "400 invalid_request", all, nil},
@@ -143,16 +152,19 @@ func TestAttackAssertionOfAFailedRequest(t *testing.T) {
 		assertion := test.app.assertion(nil)
 		wantKind(t, test.name, f.send(test.endpoint, test.app.at(test.endpoint, assertion, test.pairs...)), test.want)
 		wantUsed(t, test.name, f.send("token", test.app.at("token", assertion, "grant_type", policy.GrantClient)))
-		wantKind(t, test.name+": a new assertion", f.send("token", test.app.at("token", test.app.assertion(nil), "grant_type", policy.GrantClient)), "no error")
+		wantKind(t, test.name+": a new assertion",
+			f.send("token", test.app.at("token", test.app.assertion(nil), "grant_type", policy.GrantClient)), "no error")
 	}
 	t.Run("an application that is suspended", func(t *testing.T) {
 		owner := f.person("owner")
-		f.sql(fmt.Sprintf("UPDATE applications SET responsible = 'owner', owner_id = '%s' WHERE id = '%s'", owner.ID, suspended.Application.ID),
+		f.sql(fmt.Sprintf("UPDATE applications SET responsible = 'owner', owner_id = '%s' WHERE id = '%s'", owner.ID,
+			suspended.Application.ID),
 			"UPDATE users SET active = FALSE WHERE id = '"+owner.ID+"'")
 		for _, endpoint := range []string{"token", "par", "introspect", "revoke_token", "device_authorization"} {
 			f.sql("UPDATE users SET active = FALSE WHERE id = '" + owner.ID + "'")
 			assertion := suspended.assertion(nil)
-			wantKind(t, endpoint, f.send(endpoint, suspended.at(endpoint, assertion, "grant_type", policy.GrantClient)), "401 invalid_client")
+			wantKind(t, endpoint, f.send(endpoint, suspended.at(endpoint, assertion, "grant_type", policy.GrantClient)),
+				"401 invalid_client")
 			f.sql("UPDATE users SET active = TRUE WHERE id = '" + owner.ID + "'")
 			wantUsed(t, endpoint, f.send("revoke_token", suspended.at("revoke_token", assertion, "token", "x")))
 		}
@@ -208,7 +220,8 @@ func TestAttackAssertionOfAClientThatLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codes, _, err := f.Devices.Authorize(t.Context(), app.at("device_authorization", app.assertion(nil)), device.Origin{Address: "192.0.2.1"})
+	codes, _, err := f.Devices.Authorize(t.Context(), app.at("device_authorization", app.assertion(nil)),
+		device.Origin{Address: "192.0.2.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +235,8 @@ func TestAttackAssertionOfAClientThatLeaves(t *testing.T) {
 		{"a code", "token", app, redeem(code())},
 		{"a refresh token", "token", app, []string{"grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken}},
 		{"a poll", "token", app, pollWith(codes)},
-		{"a password", "token", app, []string{"grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword}},
+		{"a password", "token", app, []string{"grant_type", policy.GrantPassword, "username", "alice", "password",
+			goodPassword}},
 		{"a pushed request", "par", app, f.pushed(app.Registered)},
 		{"an introspection", "introspect", app, []string{"token", "x"}},
 		{"a revocation", "revoke_token", app, []string{"token", "x"}},
@@ -246,7 +260,8 @@ func TestAttackProofOfAClientThatLeaves(t *testing.T) {
 	app, key := f.app(grants(policy.GrantNames()...)), newKey(t)
 	at := f.login("alice")
 	redeem := func() *http.Request {
-		return by(app, "grant_type", policy.GrantCode, "code", f.code(app, at, "scope", "openid"), "redirect_uri", callback, "code_verifier", verifier)
+		return by(app, "grant_type", policy.GrantCode, "code", f.code(app, at, "scope", "openid"), "redirect_uri", callback,
+			"code_verifier", verifier)
 	}
 	answer, _, err := f.Grants.Token(t.Context(), proving(redeem(), f.proof(key, "token", nil)), "192.0.2.1")
 	if err != nil {
@@ -265,9 +280,11 @@ func TestAttackProofOfAClientThatLeaves(t *testing.T) {
 		one, other     *http.Request
 	}{
 		{"a code", "token", nil, redeem(), redeem()},
-		{"a refresh token", "token", nil, by(app, "grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken), redeem()},
+		{"a refresh token", "token", nil, by(app, "grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken),
+			redeem()},
 		{"a token for the client", "token", nil, by(app, "grant_type", policy.GrantClient), redeem()},
-		{"a password", "token", nil, by(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword), redeem()},
+		{"a password", "token", nil, by(app, "grant_type", policy.GrantPassword, "username", "alice", "password",
+			goodPassword), redeem()},
 		{"a device code", "token", nil, by(app, pollWith(codes)...), redeem()},
 		{"a pushed request", "par", nil, by(app, f.pushed(app)...), by(app, f.pushed(app)...)},
 		{"UserInfo", "userinfo", map[string]any{"ath": dpop.TokenHash(answer.AccessToken)}, presents(), presents()},
@@ -313,13 +330,17 @@ func TestAttackProofOfAFailedRequest(t *testing.T) {
 			key := newKey(t)
 			proof := f.proof(key, "token", nil)
 			wantKind(t, name, f.send("token", proving(by(app, pairs...), proof)), "400 invalid_grant")
-			again := f.send("token", proving(by(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword), proof))
+			again := f.send("token",
+				proving(by(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword), proof))
 			wantKind(t, name+": the proof again, by "+id, again, "400 invalid_dpop_proof")
 		}
 		key := newKey(t)
 		proof := f.proof(key, "par", nil)
-		wantKind(t, "a push", f.send("par", proving(by(app, "client_id", id, "response_type", "token", "redirect_uri", callback), proof)), "400 unsupported_response_type")
-		wantKind(t, "the proof of a push again", f.send("par", proving(by(app, f.pushed(app)...), proof)), "400 invalid_dpop_proof")
+		wantKind(t, "a push",
+			f.send("par", proving(by(app, "client_id", id, "response_type", "token", "redirect_uri", callback), proof)),
+			"400 unsupported_response_type")
+		wantKind(t, "the proof of a push again", f.send("par", proving(by(app, f.pushed(app)...), proof)),
+			"400 invalid_dpop_proof")
 		wantKind(t, "another proof", f.send("par", proving(by(app, f.pushed(app)...), f.proof(key, "par", nil))), "no error")
 	}
 }
@@ -332,7 +353,9 @@ func TestAttackProofsOfFailedRequestsAreBounded(t *testing.T) {
 	const most = 300
 	began := time.Now()
 	for range most + 20 {
-		wantKind(t, "an unknown code", f.send("token", proving(by(app, "grant_type", policy.GrantCode, "code", "mac_unknown"), f.proof(key, "token", nil))), "400 invalid_grant")
+		wantKind(t, "an unknown code",
+			f.send("token", proving(by(app, "grant_type", policy.GrantCode, "code", "mac_unknown"), f.proof(key, "token", nil))),
+			"400 invalid_grant")
 	}
 	// Five come back each second.
 	back := int(5*time.Since(began).Seconds()) + 1
@@ -352,15 +375,18 @@ func TestAssertionOutlivesTheDemandForANonce(t *testing.T) {
 	for endpoint, pairs := range good {
 		assertion, key := app.assertion(nil), newKey(t)
 		for range 2 {
-			wantKind(t, endpoint+" without a nonce", f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nil))), "400 use_dpop_nonce")
+			wantKind(t, endpoint+" without a nonce",
+				f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nil))), "400 use_dpop_nonce")
 		}
 		nonce := map[string]any{"nonce": f.Proofs.Nonce()}
-		wantKind(t, endpoint+" with one", f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nonce))), "no error")
+		wantKind(t, endpoint+" with one",
+			f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nonce))), "no error")
 		wantUsed(t, endpoint, f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nonce))))
 	}
 	// Another mistake of the proof is no demand for a nonce.
 	assertion := app.assertion(nil)
-	wantKind(t, "no JWT", f.send("token", proving(app.at("token", assertion, good["token"]...), "x")), "400 invalid_dpop_proof")
+	wantKind(t, "no JWT", f.send("token", proving(app.at("token", assertion, good["token"]...), "x")),
+		"400 invalid_dpop_proof")
 	wantUsed(t, "no JWT", f.send("token", app.at("token", assertion, good["token"]...)))
 }
 
@@ -371,7 +397,8 @@ func TestAssertionOfAFailedRequestNeedsTheDatabase(t *testing.T) {
 	app := f.keyed()
 	assertion := app.assertion(nil)
 	f.sql("ALTER TABLE seen RENAME TO gone")
-	for name, pairs := range map[string][]string{"an unknown code": {"grant_type", policy.GrantCode, "code", "mac_unknown"}, "an unknown grant": {"grant_type", "unknown"}} {
+	for name, pairs := range map[string][]string{"an unknown code": {"grant_type", policy.GrantCode, "code",
+		"mac_unknown"}, "an unknown grant": {"grant_type", "unknown"}} {
 		wantKind(t, name, f.send("token", app.at("token", assertion, pairs...)), "503 temporarily_unavailable")
 	}
 }
@@ -440,22 +467,27 @@ func signaturesWithoutALimit(t *testing.T) {
 	other := newKey(t)
 	network, kid := "192.0.2.1", ""
 	signed := func(by keyed, key crypto.Signer) string {
-		text, err := jose.Sign("ES256", "oauth-authz-req+jwt", kid, key, map[string]any{"iss": by.Application.ClientID, "client_id": by.Application.ClientID, "aud": f.config.Issuer, "response_type": "code",
-			"redirect_uri": callback, "code_challenge": challenge, "code_challenge_method": "S256", "exp": oauth.Now() + 60})
+		text, err := jose.Sign("ES256", "oauth-authz-req+jwt", kid, key,
+			map[string]any{"iss": by.Application.ClientID, "client_id": by.Application.ClientID, "aud": f.config.Issuer,
+				"response_type": "code",
+				"redirect_uri":  callback, "code_challenge": challenge, "code_challenge_method": "S256", "exp": oauth.Now() + 60})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return text
 	}
 	object := func(by keyed, key crypto.Signer) error {
-		a, err := f.Authorizations.Authorize(authorize.FromBrowser(t.Context(), network, ""), values("client_id", by.Application.ClientID, "request", signed(by, key), "redirect_uri", callback, "response_type", "code"))
+		a, err := f.Authorizations.Authorize(authorize.FromBrowser(t.Context(), network, ""),
+			values("client_id", by.Application.ClientID, "request", signed(by, key), "redirect_uri", callback,
+				"response_type", "code"))
 		if err == nil && a.Refused != nil {
 			return a.Refused
 		}
 		return err
 	}
 	push := func(by keyed) error {
-		_, _, err := f.Authorizations.Push(t.Context(), by.at("par", by.assertion(nil), "request", signed(by, by.key)), network)
+		_, _, err := f.Authorizations.Push(t.Context(), by.at("par", by.assertion(nil), "request", signed(by, by.key)),
+			network)
 		return err
 	}
 	assertion := func(by keyed, key crypto.Signer) error {
@@ -477,10 +509,13 @@ func signaturesWithoutALimit(t *testing.T) {
 	}
 	wantKind(t, "control: an object", object(stranger, stranger.key), "no error")
 	wantKind(t, "control: a trusted object", object(trusted, trusted.key), "no error")
-	reaches("assertions of a stranger", limits.Of(limits.OfAssertion).Tries, func() error { return assertion(stranger, stranger.key) }, "400 invalid_grant")
+	reaches("assertions of a stranger", limits.Of(limits.OfAssertion).Tries,
+		func() error { return assertion(stranger, stranger.key) }, "400 invalid_grant")
 	wantKind(t, "its objects are counted apart", object(stranger, stranger.key), "no error")
-	reaches("objects of a stranger", limits.Of(limits.OfAssertion).Tries, func() error { return object(stranger, stranger.key) }, "no error")
-	reaches("wrong objects", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, other) }, "400 invalid_request_object")
+	reaches("objects of a stranger", limits.Of(limits.OfAssertion).Tries,
+		func() error { return object(stranger, stranger.key) }, "no error")
+	reaches("wrong objects", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, other) },
+		"400 invalid_request_object")
 	// A right object is refused too: so no other one was verified to find out that it is wrong.
 	wantKind(t, "a right object from there", object(trusted, trusted.key), "429 temporarily_unavailable")
 	// Who has authenticated does not wait because of neighbours.
@@ -490,8 +525,10 @@ func signaturesWithoutALimit(t *testing.T) {
 		wantKind(t, "a right object", object(trusted, trusted.key), "no error")
 	}
 	network, kid = "203.0.113.1", "unknown"
-	reaches("objects of no key", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, trusted.key) }, "400 invalid_request_object")
-	wantKind(t, "a right assertion", f.send("token", trusted.at("token", trusted.assertion(nil), "grant_type", policy.GrantClient)), "no error")
+	reaches("objects of no key", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, trusted.key) },
+		"400 invalid_request_object")
+	wantKind(t, "a right assertion",
+		f.send("token", trusted.at("token", trusted.assertion(nil), "grant_type", policy.GrantClient)), "no error")
 }
 
 // An application, or whoever has its refresh tokens, can use one twice as often as it likes. That is one
@@ -521,7 +558,8 @@ func TestAttackEndlessReuse(t *testing.T) {
 			t.Helper()
 			for _, detail := range []string{"refresh", "code"} {
 				var n, sum int
-				err := f.backDoor().QueryRow("SELECT COUNT(*), COALESCE(SUM(times), 0) FROM events WHERE kind = 'token.reused' AND detail = ? AND person_name = 'alice' AND object_kind = 'application'", detail).Scan(&n, &sum)
+				err := f.backDoor().QueryRow("SELECT COUNT(*), COALESCE(SUM(times), 0) FROM events WHERE kind = 'token.reused' "+
+					"AND detail = ? AND person_name = 'alice' AND object_kind = 'application'", detail).Scan(&n, &sum)
 				if err != nil || n != rows || sum != want {
 					t.Errorf("%s: %d rows for %d times, want %d and %d (%v)", detail, n, sum, rows, want, err)
 				}

@@ -422,7 +422,8 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		if rest, ok := strings.CutPrefix(location, a.RedirectURI); !ok || strings.ContainsAny(rest, "# \r\n") {
 			t.Fatal(location)
 		}
-		if state := form["state"]; len(state) == 1 && state[0] != "" && oauth.PlainText(state[0]) && len(state[0]) <= oauth.MaxState && queryOf(
+		if state := form["state"]; len(state) == 1 && state[0] != "" && oauth.PlainText(state[0]) &&
+			len(state[0]) <= oauth.MaxState && queryOf(
 			t, location,
 		).Get("state") != state[0] {
 			t.Fatalf("state %q comes back in %s", state[0], location)

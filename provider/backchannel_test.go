@@ -357,7 +357,8 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 	logOut("bob", others["told-before.example"])
 	synctest.Wait()
 	with := add("squatter.example", storage.ByNobody, nil)
-	f.sql(`UPDATE applications SET backchannel_logout_uri = 'https://told-before.example/logout' WHERE id = '` + with.Application.ID + `'`)
+	f.sql(`UPDATE applications SET backchannel_logout_uri = 'https://told-before.example/logout' WHERE id = '` +
+		with.Application.ID + `'`)
 	mu.Lock()
 	squatter = with
 	mu.Unlock()

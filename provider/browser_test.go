@@ -87,7 +87,8 @@ func TestMarkOfAKnownBrowserIsOfOnePerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.told()
-	for name, device := range map[string]string{"of bob": bob.Device, "of an older version": f.sealers.devices.Seal([]byte("alice"), "device"), "none": ""} {
+	for name, device := range map[string]string{"of bob": bob.Device,
+		"of an older version": f.sealers.devices.Seal([]byte("alice"), "device"), "none": ""} {
 		f.signedIn(f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1", Device: device}))
 		f.says(t, name, "sign-in  192.0.2.1")
 	}
@@ -226,7 +227,8 @@ func TestAttackFormerBrowsersLockKnownBrowsersOut(t *testing.T) {
 			}
 			stolen = append(stolen, in.Device)
 		}
-		in, err := f.People.ChangePassword(t.Context(), alice, people.Passwords{Current: goodPassword, Next: "another few words"})
+		in, err := f.People.ChangePassword(t.Context(), alice,
+			people.Passwords{Current: goodPassword, Next: "another few words"})
 		alice = f.signedIn(in, err)
 		by, _ := f.passkey(alice)
 		for _, device := range stolen {

@@ -9,7 +9,8 @@ func TestRefreshTokenIsNoCopy(t *testing.T) {
 	app, asker := f.app(), f.app(introspects)
 	first := f.tokens(app, f.login("alice"))
 	asks := func() bool {
-		answer, _, err := f.Tokens.Introspect(t.Context(), by(asker, "token", first.RefreshToken, "token_type_hint", "refresh_token"), "")
+		answer, _, err := f.Tokens.Introspect(t.Context(),
+			by(asker, "token", first.RefreshToken, "token_type_hint", "refresh_token"), "")
 		if err != nil {
 			t.Fatal(err)
 		}

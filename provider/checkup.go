@@ -27,8 +27,8 @@ const (
 	checkPatience           = 40 * time.Second
 )
 
-// Checkup looks at this server from outside and inside, and returns one finding or more for each check, the worst first. It calls
-// nothing but the base URL and the mail server of the configuration, and changes nothing.
+// Checkup looks at this server from outside and inside, and returns one finding or more for each check, the worst
+// first. It calls nothing but the base URL and the mail server of the configuration, and changes nothing.
 func (p *Provider) Checkup(ctx context.Context, known ...checkup.Finding) []checkup.Finding {
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
 	defer stop()
@@ -191,12 +191,14 @@ func addressFinding(without, all int, more bool) checkup.Finding {
 			checkup.Doubtful,
 			"",
 			fmt.Sprintf(
-				"%d of %s%d people have no confirmed email address. Some applications, such as oauth2-proxy, pgAdmin and Keycloak, refuse them.",
+				"%d of %s%d people have no confirmed email address. Some applications, such as oauth2-proxy, pgAdmin and "+
+					"Keycloak, refuse them.",
 				without,
 				first,
 				all,
 			),
-			"With a mail server, people confirm their address on their account page. Otherwise: mandate user update USERNAME --email ADDRESS --email-verified.",
+			"With a mail server, people confirm their address on their account page. Otherwise: mandate user update USERNAME "+
+				"--email ADDRESS --email-verified.",
 		)
 	case more:
 		return finding(

@@ -87,7 +87,8 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	got := bad(f.inside(t))
 	for _, want := range []string{
 		"warning addresses : 1 of 2 people",
-		"warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x (once, last",
+		"warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x " +
+			"(once, last",
 		"warning redirect-uris Intranet (",
 	} {
 		if !strings.Contains(got, want) {

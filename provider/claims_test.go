@@ -78,7 +78,8 @@ func claims(value string) func(*clients.Registration) {
 
 const everyClaim = "openid profile email groups"
 
-// OIDC Core §2, §5.4: the ID token has the claims of the granted scopes exactly as UserInfo returns them, or none of them.
+// OIDC Core §2, §5.4: the ID token has the claims of the granted scopes exactly as UserInfo returns them, or none of
+// them.
 func TestIDTokenHasTheClaimsOfTheScopes(t *testing.T) {
 	f := begin(t, openID)
 	s := f.wholePerson("alice")
@@ -327,7 +328,8 @@ func TestAttackClaimsInTheIDTokenOfAStranger(t *testing.T) {
 	wantInvalid(t, err, "claims_in_id_token")
 
 	// A person who owns it may switch them off, and not on again.
-	f.sql("UPDATE applications SET responsible = 'operator', owner_id = '" + alice.ID + "' WHERE id = '" + theirs.Application.ID + "'")
+	f.sql("UPDATE applications SET responsible = 'operator', owner_id = '" + alice.ID + "' WHERE id = '" +
+		theirs.Application.ID + "'")
 	change := func(by policy.Actor, value string) error {
 		_, err := f.Clients.Change(
 			t.Context(), by, theirs.Application.ID,

@@ -38,7 +38,8 @@ import (
 func TestAttackGuessesByAssertion(t *testing.T) {
 	f := begin(t)
 	secretJWT := func(r *clients.Registration) {
-		r.Authentication.Method, r.HashClientSecret, r.ClientSecret = clientauth.MethodSecretJWT, false, "chosen by a person, and long enough"
+		r.Authentication.Method, r.HashClientSecret, r.ClientSecret = clientauth.MethodSecretJWT, false,
+			"chosen by a person, and long enough"
 	}
 	app, made := f.app(secretJWT), f.app(secretJWT, func(r *clients.Registration) { r.ClientSecret = "" })
 	try := func(app *clients.Registered, secret string) error {
@@ -112,7 +113,8 @@ func TestAttackDocumentOfAnApplicationThatWasTakenOver(t *testing.T) {
 		t.Errorf("%v, %v", response.Location(), err)
 	}
 	after, err := f.store.ApplicationByClientID(t.Context(), app.Application.ClientID)
-	if err != nil || after.RedirectURIs != before.RedirectURIs || after.Responsible != storage.ByOperator || after.UpdatedAt != before.UpdatedAt {
+	if err != nil || after.RedirectURIs != before.RedirectURIs || after.Responsible != storage.ByOperator ||
+		after.UpdatedAt != before.UpdatedAt {
 		t.Errorf("%+v, %v", after, err)
 	}
 }
@@ -238,7 +240,8 @@ func TestAttackWrongCertificatesAreBounded(t *testing.T) {
 		ours.AddCert(issue(key, ""))
 		f := begin(t, func(c *Config) { c.ClientCertificates, c.ClientAuthorities = true, ours })
 		certified := func(r *clients.Registration) {
-			r.GrantTypes, r.Authentication.Method, r.Authentication.CertificateSubject = []string{policy.GrantClient}, clientauth.MethodCertificate, "tls_client_auth_san_dns=client.example"
+			r.GrantTypes, r.Authentication.Method, r.Authentication.CertificateSubject = []string{policy.GrantClient},
+				clientauth.MethodCertificate, "tls_client_auth_san_dns=client.example"
 		}
 		one, other := f.app(certified), f.app(certified)
 		present := func(app *clients.Registered, certificate *x509.Certificate, address string) error {

@@ -48,11 +48,12 @@ type Config struct {
 	Redirects    redirect.Policy
 	Keys         keys.Config
 	Logout       logout.Config
-	Outbound     outbound.Config // the special-use networks that the server may call if an application has registered an address there
-	People       people.Config
-	Notices      notices.Config
-	Hashing      limits.Config
-	Mail         mail.Config
+	// the special-use networks that the server may call if an application has registered an address there
+	Outbound outbound.Config
+	People   people.Config
+	Notices  notices.Config
+	Hashing  limits.Config
+	Mail     mail.Config
 
 	// DocumentHost is a server on this machine that metadata documents of clients may be
 	// fetched from, for a check of this server; nil: there is none.
@@ -244,7 +245,8 @@ func (c Config) authorize(acrValues []string) authorize.Config {
 // keys returns the settings of package keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	ring := c.Keys
-	ring.OpenID, ring.IDTokenLifetime, ring.JWTAccessTokenLifetime = c.OpenID, c.Tokens.IDTokenLifetime, c.JWTAccessTokenLifetime
+	ring.OpenID, ring.IDTokenLifetime, ring.JWTAccessTokenLifetime = c.OpenID, c.Tokens.IDTokenLifetime,
+		c.JWTAccessTokenLifetime
 	ring.SessionLifetime, ring.MaxStaleness = c.People.SessionLifetime, c.MaxStaleness
 	ring.JWTMax = rules.Allowance(policy.StandingAdministrator).JWTMax
 	ring.LongestSigned = resources.LongestSigned(c.Resources.Configured)

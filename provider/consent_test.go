@@ -20,7 +20,8 @@ import (
 )
 
 // ask returns what the consent page must ask, and fails if no page must be shown.
-func (f *fixture) ask(t *testing.T, app *clients.Registered, s *storage.SignedIn, pairs ...string) *authorize.Interaction {
+func (f *fixture) ask(t *testing.T, app *clients.Registered, s *storage.SignedIn,
+	pairs ...string) *authorize.Interaction {
 	t.Helper()
 	asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, pairs...), s)
 	if err != nil || asked == nil {
@@ -47,11 +48,13 @@ func TestConsentIsRemembered(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.login("alice"), f.login("bob")
 	native := func(r *clients.Registration) { public(r); r.RedirectURIs = []string{"http://127.0.0.1/back"} }
-	app, other, open, skips := f.app(), f.app(), f.app(native), f.app(func(r *clients.Registration) { r.SkipConsent = true })
+	app, other, open, skips := f.app(), f.app(), f.app(native),
+		f.app(func(r *clients.Registration) { r.SkipConsent = true })
 	f.approve(t, app, alice, "scope", "read write")
 	f.approve(t, open, alice, "scope", "read write", "redirect_uri", "-")
 	asks := func(f *fixture, app *clients.Registered, s *storage.SignedIn, scope string) (bool, string) {
-		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope, "redirect_uri", "-"), s)
+		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope, "redirect_uri", "-"),
+			s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +177,8 @@ func TestConsentTicket(t *testing.T) {
 		}
 	})
 	t.Run("what is sealed for another purpose is no ticket", func(t *testing.T) {
-		text, err := json.Marshal(map[string]any{"Session": alice.Session.ID, "At": oauth.Now(), "Parameters": f.query(app).Encode()})
+		text, err := json.Marshal(map[string]any{"Session": alice.Session.ID, "At": oauth.Now(),
+			"Parameters": f.query(app).Encode()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +187,8 @@ func TestConsentTicket(t *testing.T) {
 		}
 		refused(t, f.sealers.tickets.Seal(text, "other"), alice)
 		refused(t, f.sealers.tickets.Seal([]byte("{"), "consent"), alice)
-		refused(t, f.sealers.tickets.Seal([]byte(`{"Session":"`+alice.Session.ID+`","At":99999999999,"Parameters":"%"}`), "consent"), alice)
+		refused(t, f.sealers.tickets.Seal([]byte(`{"Session":"`+alice.Session.ID+`","At":99999999999,"Parameters":"%"}`),
+			"consent"), alice)
 	})
 	t.Run("it ends after an hour", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,28 +215,32 @@ func TestConsentMeanwhile(t *testing.T) {
 		refused string // sent to the client
 		scope   string
 	}{
-		{"nothing changes", nil, func(*testing.T, *fixture, *clients.Registered) error { return nil }, "no error", "no error", "read write groups"},
+		{"nothing changes", nil, func(*testing.T, *fixture, *clients.Registered) error { return nil }, "no error", "no error",
+			"read write groups"},
 		{"the application is deleted", nil, func(t *testing.T, f *fixture, app *clients.Registered) error {
 			return f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID)
 		}, "400 invalid_client", "", ""},
 		{"the redirect URI is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
 		}, "400 invalid_request", "", ""},
-		{"a redirect URI joins the one that was left out", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *clients.Registered) error {
-			return f.change(app, twoURIs)
-		}, "400 invalid_request", "", ""},
-		{"the redirect URI that was left out is another", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *clients.Registered) error {
-			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
-		}, "400 invalid_request", "", ""},
+		{"a redirect URI joins the one that was left out", []string{"redirect_uri", "-"},
+			func(_ *testing.T, f *fixture, app *clients.Registered) error {
+				return f.change(app, twoURIs)
+			}, "400 invalid_request", "", ""},
+		{"the redirect URI that was left out is another", []string{"redirect_uri", "-"},
+			func(_ *testing.T, f *fixture, app *clients.Registered) error {
+				return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
+			}, "400 invalid_request", "", ""},
 		{"the grant type is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, grants(policy.GrantClient))
 		}, "no error", "400 unauthorized_client", ""},
 		{"a scope is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"read", "groups"} })
 		}, "400 invalid_request", "", ""},
-		{"the exemption from PKCE is taken away", []string{"code_challenge", "-", "code_challenge_method", "-"}, func(_ *testing.T, f *fixture, app *clients.Registered) error {
-			return f.change(app)
-		}, "no error", "400 invalid_request", ""},
+		{"the exemption from PKCE is taken away", []string{"code_challenge", "-", "code_challenge_method", "-"},
+			func(_ *testing.T, f *fixture, app *clients.Registered) error {
+				return f.change(app)
+			}, "no error", "400 invalid_request", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			f := begin(t, func(c *Config) { c.PKCE = policy.PKCEForAll })
@@ -281,8 +290,10 @@ func TestConsentMeanwhile(t *testing.T) {
 		// With a code challenge the redirect URI may be left out, so this client sends none.
 		f := begin(t)
 		app, s := f.app(), f.login("alice")
-		plain, bare := []string{"code_challenge", "-", "code_challenge_method", "-"}, []string{"redirect_uri", "-", "code_verifier", "-"}
-		_, err := f.exchange(app, queryOf(t, f.approve(t, app, s, append(plain, "redirect_uri", "-")...)).Get("code"), bare...)
+		plain, bare := []string{"code_challenge", "-", "code_challenge_method", "-"},
+			[]string{"redirect_uri", "-", "code_verifier", "-"}
+		_, err := f.exchange(app, queryOf(t, f.approve(t, app, s, append(plain, "redirect_uri", "-")...)).Get("code"),
+			bare...)
 		wantError(t, err, "no error")
 		err = f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		if err != nil {
@@ -343,7 +354,8 @@ func TestAttackConsentOfAnotherProgram(t *testing.T) {
 	const web = "https://app.example/back"
 	uris := map[string]bool{ // whether the host assures who receives the response
 		web: true, "https://app.example:8443/back": true, "https://[2001:db8::1]/back": true,
-		"http://127.0.0.1/back": false, "http://[::1]/back": false, "http://localhost:8080/back": false, "com.example.app:/back": false,
+		"http://127.0.0.1/back": false, "http://[::1]/back": false, "http://localhost:8080/back": false,
+		"com.example.app:/back":  false,
 		"https://127.0.0.1/back": false, "https://localhost/back": false, "https://[::1]/back": false,
 	}
 	f := begin(t, openID, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
@@ -371,7 +383,8 @@ func TestAttackConsentOfAnotherProgram(t *testing.T) {
 			}{
 				{"public, added by the operator", "", public, assured},
 				{"public, registered with an administrator's token", "origin = 'registration'", public, assured},
-				{"confidential, registered with an administrator's token", "origin = 'registration'", func(*clients.Registration) {}, assured},
+				{"confidential, registered with an administrator's token", "origin = 'registration'",
+					func(*clients.Registration) {}, assured},
 				{"public, registered by itself", "origin = 'registration', responsible = 'nobody'", public, false},
 				{"confidential, added by the operator", "", func(*clients.Registration) {}, true},
 			} {
@@ -394,13 +407,14 @@ func TestAttackConsentOfAnotherProgram(t *testing.T) {
 	})
 }
 
-// An administrator lets a public application skip the consent page: RFC 8252 §8.6 allows it where only its host receives the
-// response. Neither a later redirect URI elsewhere nor a stranger's registration gets by it.
+// An administrator lets a public application skip the consent page: RFC 8252 §8.6 allows it where only its host
+// receives the response. Neither a later redirect URI elsewhere nor a stranger's registration gets by it.
 func TestPublicApplicationSkipsConsent(t *testing.T) {
 	const host, native = "https://app.example/back", "http://127.0.0.1/back"
 	f := begin(t, openID, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	s := f.login("alice")
-	spa := clients.Registration{Name: "Site", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{host}, HashClientSecret: true, SkipConsent: true}
+	spa := clients.Registration{Name: "Site", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{host}, HashClientSecret: true, SkipConsent: true}
 	asks := func(app *clients.Registered, uri string) string {
 		t.Helper()
 		got := ""
@@ -429,11 +443,14 @@ func TestPublicApplicationSkipsConsent(t *testing.T) {
 		return r
 	}
 	wrong := map[string]clients.Registration{
-		"a loopback address":      of(func(r *clients.Registration) { r.RedirectURIs = []string{native} }),
-		"one of two":              of(func(r *clients.Registration) { r.RedirectURIs = []string{host, native} }),
-		"a private-use scheme":    of(func(r *clients.Registration) { r.RedirectURIs = []string{"com.example.app:/back"} }),
-		"https on this computer":  of(func(r *clients.Registration) { r.RedirectURIs = []string{"https://localhost/back"} }),
-		"no redirect URI, device": of(func(r *clients.Registration) { r.RedirectURIs, r.GrantTypes = nil, []string{policy.GrantDevice} }),
+		"a loopback address":     of(func(r *clients.Registration) { r.RedirectURIs = []string{native} }),
+		"one of two":             of(func(r *clients.Registration) { r.RedirectURIs = []string{host, native} }),
+		"a private-use scheme":   of(func(r *clients.Registration) { r.RedirectURIs = []string{"com.example.app:/back"} }),
+		"https on this computer": of(func(r *clients.Registration) { r.RedirectURIs = []string{"https://localhost/back"} }),
+		"no redirect URI, device": of(func(r *clients.Registration) {
+			r.RedirectURIs, r.GrantTypes = nil,
+				[]string{policy.GrantDevice}
+		}),
 	}
 	for what, r := range wrong {
 		_, err := f.Clients.Register(t.Context(), policy.Operator(), r)
@@ -449,7 +466,8 @@ func TestPublicApplicationSkipsConsent(t *testing.T) {
 		t.Errorf("an application of the operator, with prompt missing, none and consent: asked %s", got)
 	}
 	for what, r := range wrong {
-		if r.RedirectURIs != nil && f.change(app, func(was *clients.Registration) { was.RedirectURIs, was.SkipConsent = r.RedirectURIs, true }) == nil {
+		if r.RedirectURIs != nil &&
+			f.change(app, func(was *clients.Registration) { was.RedirectURIs, was.SkipConsent = r.RedirectURIs, true }) == nil {
 			t.Errorf("%s was added, and nobody is asked", what)
 		}
 	}
@@ -461,8 +479,9 @@ func TestPublicApplicationSkipsConsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Whatever the database says.
-	for what, values := range map[string]string{"a redirect URI elsewhere": "skip_consent = TRUE", "by itself": "skip_consent = TRUE, redirect_uris = '" + host + "', origin = 'registration'",
-		"nobody's": "skip_consent = TRUE, redirect_uris = '" + host + "', origin = 'registration', responsible = 'nobody'"} {
+	for what, values := range map[string]string{"a redirect URI elsewhere": "skip_consent = TRUE",
+		"by itself": "skip_consent = TRUE, redirect_uris = '" + host + "', origin = 'registration'",
+		"nobody's":  "skip_consent = TRUE, redirect_uris = '" + host + "', origin = 'registration', responsible = 'nobody'"} {
 		f.sql("UPDATE applications SET " + values)
 		f.forgetCopies()
 		if got := asks(app, host); got != "yey" {

@@ -69,7 +69,8 @@ func (s *documentSite) fetches(path string) int {
 // reads configures a provider that may fetch documents from the site.
 func (s *documentSite) reads(c *Config) {
 	c.Issuer = "http://127.0.0.1:8000/o"
-	c.Open = clients.OpenConfig{Clients: []string{clients.OpenDocuments}, LocalhostLoopback: true, Hosts: []string{"127.0.0.1", "client.example"}}
+	c.Open = clients.OpenConfig{Clients: []string{clients.OpenDocuments}, LocalhostLoopback: true,
+		Hosts: []string{"127.0.0.1", "client.example"}}
 	c.Outbound.Networks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	c.TraceOutbound = func(rt http.RoundTripper) http.RoundTripper {
 		trusting := rt.(*http.Transport).Clone()
@@ -119,7 +120,8 @@ func TestMetadataDocument(t *testing.T) {
 	})
 	wantInvalid(t, err, "name")
 	first, err := f.Clients.Client(t.Context(), app.Application.ClientID)
-	if err != nil || first.Origin != storage.FromDocument || first.Responsible != storage.ByNobody || first.ClientType != policy.Public || first.LastUsedAt == 0 {
+	if err != nil || first.Origin != storage.FromDocument || first.Responsible != storage.ByNobody ||
+		first.ClientType != policy.Public || first.LastUsedAt == 0 {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	f.approved(t, app, bob)

@@ -46,7 +46,8 @@ func TestAttackStatementsTellWhoHasAnAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		names := []string{"nobody", "alice", "bob", "gone"}
-		addresses := []string{"nobody@example.org", "a@example.org", "typed@example.org", "name@example.org", "gone@example.org"}
+		addresses := []string{"nobody@example.org", "a@example.org", "typed@example.org", "name@example.org",
+			"gone@example.org"}
 		login := func(name string, from people.Browser) error {
 			return second(f.People.Login(t.Context(), name, "wrong", from))
 		}

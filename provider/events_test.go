@@ -90,7 +90,8 @@ func TestEveryChangeHasItsEvent(t *testing.T) {
 					return true
 				}
 			}
-			t.Errorf("%s: %s changes something without an event: pass events.Attach(ctx, ...) to it, or give a reason in eventless", path, name)
+			t.Errorf("%s: %s changes something without an event: pass events.Attach(ctx, ...) to it, or give a reason in "+
+				"eventless", path, name)
 			return true
 		})
 	})
@@ -124,7 +125,8 @@ func walk(t *testing.T, dir string, visit func(path string, file *ast.File)) {
 // storeWriters returns the exported methods of the store that change the database.
 func storeWriters(t *testing.T) []string {
 	t.Helper()
-	ways := []string{"atomically", "exec", "one", "run", "writeRow", "writeRows", "exchange", "writeWithOthers", "changeApplication", "disableThen"}
+	ways := []string{"atomically", "exec", "one", "run", "writeRow", "writeRows", "exchange", "writeWithOthers",
+		"changeApplication", "disableThen"}
 	var names []string
 	walk(t, "../storage", func(_ string, file *ast.File) {
 		for _, d := range file.Decls {

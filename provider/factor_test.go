@@ -56,7 +56,8 @@ func (f *fixture) firstApp(c *people.Challenge) (phone, *storage.SignedIn) {
 		f.t.Fatal(err)
 	}
 	made := phone{f, strings.ReplaceAll(app.Secret, " ", "")}
-	return made, f.signedIn(f.People.Answer(f.t.Context(), c, people.Answer{By: people.ByNewTOTP, Code: made.now(), Secret: app.Sealed}, home))
+	return made, f.signedIn(f.People.Answer(f.t.Context(), c,
+		people.Answer{By: people.ByNewTOTP, Code: made.now(), Secret: app.Sealed}, home))
 }
 
 // signedIn returns the session of a SignIn.
@@ -144,7 +145,9 @@ func TestTicketOfTheFirstStep(t *testing.T) {
 		ticket := f.first("alice")
 		_, err := f.People.SignedIn(t.Context(), ticket)
 		isError(t, "as a session", err, oauth.ErrNotFound)
-		for name, wrong := range map[string]string{"none": "", "forged": ticket + "A", "another purpose": f.sealers.tickets.Seal([]byte(`{}`), "second step"), "a device": f.sealers.devices.Seal([]byte("alice"), "device")} {
+		for name, wrong := range map[string]string{"none": "", "forged": ticket + "A",
+			"another purpose": f.sealers.tickets.Seal([]byte(`{}`), "second step"),
+			"a device":        f.sealers.devices.Seal([]byte("alice"), "device")} {
 			_, err = f.People.SecondStep(t.Context(), wrong)
 			isError(t, name, err, oauth.ErrNotFound)
 		}
@@ -156,7 +159,8 @@ func TestTicketOfTheFirstStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "other words in a row"})); err != nil {
+		if err := second(f.People.ChangePassword(t.Context(), s,
+			people.Passwords{Current: goodPassword, Next: "other words in a row"})); err != nil {
 			t.Fatal(err)
 		}
 		_, err = f.People.SecondStep(t.Context(), ticket)
@@ -200,7 +204,8 @@ func TestRecoveryCodes(t *testing.T) {
 				t.Error("the database has the code itself")
 			}
 		}
-		in, err := f.second(f.first("alice"), people.ByRecovery, " \u200e"+strings.ToUpper(strings.ReplaceAll(codes[3], "-", "\u2011\u00a0"))+" ")
+		in, err := f.second(f.first("alice"), people.ByRecovery,
+			" \u200e"+strings.ToUpper(strings.ReplaceAll(codes[3], "-", "\u2011\u00a0"))+" ")
 		if got := f.signedIn(in, err).Session.AMR; got != "pwd otp" {
 			t.Error(got)
 		}
@@ -209,7 +214,8 @@ func TestRecoveryCodes(t *testing.T) {
 		f.enrol(f.login("bob"))
 		_, err = f.second(f.first("bob"), people.ByRecovery, codes[4])
 		wantError(t, err, "400 invalid_grant")
-		again, _, err := f.People.NewRecoveryCodes(t.Context(), f.signedIn(f.second(f.first("alice"), people.ByRecovery, codes[5])))
+		again, _, err := f.People.NewRecoveryCodes(t.Context(),
+			f.signedIn(f.second(f.first("alice"), people.ByRecovery, codes[5])))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +255,8 @@ func TestFactorsNeedAFreshSignIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		stronger := f.signedIn(f.People.Answer(t.Context(), c, people.Answer{By: people.ByTOTP, Code: app.now()}, home))
-		if stronger.Session.AuthTime != weak.Session.AuthTime || stronger.Session.ID != weak.Session.ID || stronger.Session.AMR != "pwd otp" || stronger.Session.Digest == weak.Session.Digest {
+		if stronger.Session.AuthTime != weak.Session.AuthTime || stronger.Session.ID != weak.Session.ID ||
+			stronger.Session.AMR != "pwd otp" || stronger.Session.Digest == weak.Session.Digest {
 			t.Errorf("%+v", stronger.Session)
 		}
 		isError(t, "removal after a step-up", second(f.People.RemoveTOTP(t.Context(), stronger)), people.ErrConfirm)
@@ -277,7 +284,8 @@ func TestNewTOTP(t *testing.T) {
 		}
 		bobs := phone{f, strings.ReplaceAll(made.Secret, " ", "")}
 		for name, s := range map[string]*storage.SignedIn{"another person": alice, "another session": other} {
-			_, err = f.People.Answer(t.Context(), challenge(s), people.Answer{By: people.ByNewTOTP, Code: bobs.now(), Secret: made.Sealed}, home)
+			_, err = f.People.Answer(t.Context(), challenge(s),
+				people.Answer{By: people.ByNewTOTP, Code: bobs.now(), Secret: made.Sealed}, home)
 			if kind(err) != "400 invalid_grant" {
 				t.Error(name, err)
 			}
@@ -290,7 +298,8 @@ func TestNewTOTP(t *testing.T) {
 		if err != nil || again.Sealed == "forged" || again.Secret == made.Secret {
 			t.Error(again, err)
 		}
-		_, err = f.People.Answer(t.Context(), challenge(bob), people.Answer{By: people.ByNewTOTP, Code: "000000", Secret: made.Sealed}, home)
+		_, err = f.People.Answer(t.Context(), challenge(bob),
+			people.Answer{By: people.ByNewTOTP, Code: "000000", Secret: made.Sealed}, home)
 		wantError(t, err, "400 invalid_grant")
 		if f.count("totps") != 0 {
 			t.Error("an app was stored without its first code")
@@ -301,14 +310,17 @@ func TestNewTOTP(t *testing.T) {
 		}
 		time.Sleep(people.SignInLife)
 		other.Session.AuthTime = oauth.Now() // in the same session, the person has signed in again
-		_, err = f.People.Answer(t.Context(), challenge(other), people.Answer{By: people.ByNewTOTP, Code: phone{f, strings.ReplaceAll(old.Secret, " ", "")}.now(), Secret: old.Sealed}, home)
+		_, err = f.People.Answer(t.Context(), challenge(other),
+			people.Answer{By: people.ByNewTOTP, Code: phone{f, strings.ReplaceAll(old.Secret, " ", "")}.now(),
+				Secret: old.Sealed}, home)
 		wantError(t, err, "400 invalid_grant")
 		made, err = f.People.NewTOTP(challenge(other))
 		if err != nil {
 			t.Fatal(err)
 		}
 		bob, bobs = other, phone{f, strings.ReplaceAll(made.Secret, " ", "")}
-		f.signedIn(f.People.Answer(t.Context(), challenge(bob), people.Answer{By: people.ByNewTOTP, Code: bobs.now(), Secret: made.Sealed}, home))
+		f.signedIn(f.People.Answer(t.Context(), challenge(bob),
+			people.Answer{By: people.ByNewTOTP, Code: bobs.now(), Secret: made.Sealed}, home))
 		if f.contains(bobs.secret) {
 			t.Error("the database has the secret itself")
 		}
@@ -335,12 +347,14 @@ func TestGuessingCodesIsSlowed(t *testing.T) {
 		}
 		by := []string{people.ByTOTP, people.ByRecovery}
 		for i := range limits.Of(limits.OfFactor).Tries {
-			if got := try(by[i%2], "000000", people.Browser{Address: "198.51.100." + string(rune('1'+i%9))}); got != "400 invalid_grant" {
+			if got := try(by[i%2], "000000",
+				people.Browser{Address: "198.51.100." + string(rune('1'+i%9))}); got != "400 invalid_grant" {
 				t.Fatal(i, got)
 			}
 		}
 		code := app.now()
-		for name, b := range map[string]people.Browser{"another network": {Address: "203.0.113.1"}, "the same network": home} {
+		for name, b := range map[string]people.Browser{"another network": {Address: "203.0.113.1"},
+			"the same network": home} {
 			if got := try(people.ByTOTP, code, b); got != "429 temporarily_unavailable" {
 				t.Error(name, got)
 			}
@@ -398,7 +412,8 @@ func TestAttackCodesAreLockedForOthers(t *testing.T) {
 			return 1000
 		}
 		stranger := people.Browser{Address: "203.0.113.7"}
-		all := guesses(signIn(), stranger) + guesses(signIn(), mark) + guesses(stepUp(copied), stranger) + guesses(stepUp(copied), mark)
+		all := guesses(signIn(), stranger) + guesses(signIn(), mark) + guesses(stepUp(copied), stranger) +
+			guesses(stepUp(copied), mark)
 		if all != 30 {
 			t.Errorf("%d guesses", all)
 		}
@@ -458,7 +473,8 @@ func TestSecondFactorPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		app := phone{f, strings.ReplaceAll(made.Secret, " ", "")}
-		s := f.signedIn(f.People.Answer(t.Context(), c, people.Answer{By: people.ByNewTOTP, Code: app.now(), Secret: made.Sealed}, home))
+		s := f.signedIn(f.People.Answer(t.Context(), c,
+			people.Answer{By: people.ByNewTOTP, Code: app.now(), Secret: made.Sealed}, home))
 		if s.Session.AMR != "pwd otp" {
 			t.Error(s.Session.AMR)
 		}
@@ -473,7 +489,8 @@ func TestSecondFactorPolicy(t *testing.T) {
 	t.Run("administrators", func(t *testing.T) {
 		f := begin(t, with(people.SecondFactorAdministrators, 0))
 		f.login("alice")
-		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+		_, err := f.People.AddUser(t.Context(), policy.Operator(),
+			people.Person{Username: "root", Password: goodPassword, Administrator: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -537,9 +554,11 @@ func TestStepUp(t *testing.T) {
 			{"RFC9470/5 unknown ones do not count", app, []string{"acr_values", "1 " + acr.MFA}, acr.MFA},
 			{"OIDC Core/15.1 acr_values", app, []string{"scope", "openid", "acr_values", acr.MFA}, acr.MFA},
 			{"OIDC Core/15.1 only unknown ones", app, []string{"scope", "openid", "acr_values", "1 2"}, ""},
-			{"OIDC Core/15.1 acr_values, prompt=none", app, []string{"scope", "openid", "acr_values", acr.MFA, "prompt", "none"}, "400 consent_required"},
+			{"OIDC Core/15.1 acr_values, prompt=none", app, []string{"scope", "openid", "acr_values", acr.MFA, "prompt", "none"},
+				"400 consent_required"},
 			{"OIDC Core/5.5.1.1 an essential acr", app, []string{"scope", "openid", "claims", essential}, acr.MFA},
-			{"OIDC Core/5.5.1.1 the claim wins", app, []string{"scope", "openid", "claims", essential, "acr_values", acr.Password}, acr.MFA},
+			{"OIDC Core/5.5.1.1 the claim wins", app,
+				[]string{"scope", "openid", "claims", essential, "acr_values", acr.Password}, acr.MFA},
 			{"the application requires it", strict, nil, acr.MFA},
 			{"the application requires it, whatever the request says", strict, []string{"acr_values", acr.Password}, acr.MFA},
 			{"the login comes first", app, []string{"scope", "openid", "prompt", "login", "acr_values", acr.MFA}, "login"},
@@ -561,19 +580,26 @@ func TestStepUp(t *testing.T) {
 				t.Error(answer.Location(), err)
 			}
 		}
-		trusted := f.app(grants(policy.GrantCode), func(r *clients.Registration) { r.SkipConsent, r.RequiredACR = true, acr.MFA })
-		_, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(trusted, "scope", "openid", "prompt", "none"), weak)
+		trusted := f.app(grants(policy.GrantCode),
+			func(r *clients.Registration) { r.SkipConsent, r.RequiredACR = true, acr.MFA })
+		_, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(trusted, "scope", "openid", "prompt", "none"),
+			weak)
 		wantError(t, err, "400 login_required")
 		open := f.app(func(r *clients.Registration) { r.SkipConsent = true })
-		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(open, "scope", "openid", "prompt", "none", "acr_values", acr.MFA), weak)
+		asked, err := f.Authorizations.RequiredInteraction(t.Context(),
+			f.authorize(open, "scope", "openid", "prompt", "none", "acr_values", acr.MFA), weak)
 		if asked != nil || err != nil {
 			t.Error("OIDC Core/15.1 acr_values is voluntary:", asked, err)
 		}
 		// The password grant cannot reach it.
 		f.person("bob")
-		_, err = f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, RequiredACR: acr.MFA})
+		_, err = f.Clients.Register(t.Context(), policy.Operator(),
+			clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword},
+				RequiredACR: acr.MFA})
 		wantInvalid(t, err, "required_acr")
-		_, err = f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, RequiredACR: "urn:example:acr"})
+		_, err = f.Clients.Register(t.Context(), policy.Operator(),
+			clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient},
+				RequiredACR: "urn:example:acr"})
 		wantInvalid(t, err, "required_acr")
 		older := f.app() // registered by a release without the check
 		f.sql(`UPDATE applications SET required_acr = '` + acr.MFA + `' WHERE id = '` + older.Application.ID + `'`)
@@ -598,11 +624,13 @@ func TestTokensSayHowThePersonSignedIn(t *testing.T) {
 		}{
 			{"the password", weak, nil, acr.Password, []any{"pwd"}},
 			{"two factors", strong, nil, acr.MFA, []any{"pwd", "otp", "mfa"}},
-			{"the value that the request prefers", strong, []string{"acr_values", acr.Password + " " + acr.MFA}, acr.Password, []any{"pwd", "otp", "mfa"}},
+			{"the value that the request prefers", strong, []string{"acr_values", acr.Password + " " + acr.MFA}, acr.Password,
+				[]any{"pwd", "otp", "mfa"}},
 		} {
 			first := f.tokens(app, test.s, append([]string{"scope", "openid read"}, test.pairs...)...)
 			again := f.must(f.refresh(app, first.RefreshToken))
-			for _, answer := range []struct{ id, access string }{{first.IDToken, first.AccessToken}, {again.IDToken, again.AccessToken}} {
+			for _, answer := range []struct{ id, access string }{{first.IDToken, first.AccessToken},
+				{again.IDToken, again.AccessToken}} {
 				for _, text := range []string{answer.id, answer.access} {
 					claims := claimsOf(t, text)
 					amr, _ := claims["amr"].([]any)
@@ -644,7 +672,8 @@ func TestSecretOfAnAppWorksForItsPersonAlone(t *testing.T) {
 		f := begin(t)
 		alices, alice := f.enrol(f.login("alice"))
 		_, bob := f.enrol(f.login("bob"))
-		f.sql("UPDATE totps SET secret = (SELECT secret FROM totps WHERE user_id = '" + alice.User.ID + "') WHERE user_id = '" + bob.User.ID + "'")
+		f.sql("UPDATE totps SET secret = (SELECT secret FROM totps WHERE user_id = '" + alice.User.ID +
+			"') WHERE user_id = '" + bob.User.ID + "'")
 		in, err := f.second(f.first("bob"), people.ByTOTP, alices.now())
 		if err == nil {
 			t.Errorf("the app of alice signs bob in: %+v", in)
@@ -684,7 +713,8 @@ func TestSignInAddsNoFactorBesideANewPasskey(t *testing.T) {
 			t.Fatal(err)
 		}
 		app := phone{f, strings.ReplaceAll(made.Secret, " ", "")}
-		f.sql(`INSERT INTO passkeys (id, user_id, public_key, name, sign_count, backup_eligible, backed_up, transports, aaguid, created_at, last_used_at) VALUES ('a', '` + u.ID + `', '', 'Phone', 0, FALSE, FALSE, '', '', 0, 0)`)
+		f.sql(`INSERT INTO passkeys (id, user_id, public_key, name, sign_count, backup_eligible, backed_up, transports,
+			aaguid, created_at, last_used_at) VALUES ('a', '` + u.ID + `', '', 'Phone', 0, FALSE, FALSE, '', '', 0, 0)`)
 		later, err := f.People.SecondStep(t.Context(), ticket)
 		if err != nil {
 			t.Fatal(err)
@@ -693,7 +723,8 @@ func TestSignInAddsNoFactorBesideANewPasskey(t *testing.T) {
 			t.Error("the page offers", ways)
 		}
 		for name, c := range map[string]*people.Challenge{"the page was opened before": begun, "it is opened now": later} {
-			_, err = f.People.Answer(t.Context(), c, people.Answer{By: people.ByNewTOTP, Code: app.now(), Secret: made.Sealed}, home)
+			_, err = f.People.Answer(t.Context(), c, people.Answer{By: people.ByNewTOTP, Code: app.now(), Secret: made.Sealed},
+				home)
 			wantError(t, err, "400 invalid_grant")
 			if f.count("totps") != 0 || f.count("sessions") != 0 {
 				t.Errorf("%s: the app was added, or a session began", name)

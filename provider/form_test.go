@@ -27,7 +27,8 @@ func TestParameterPollution(t *testing.T) {
 		made.Header["Authorization"] = r.Header["Authorization"]
 		return made
 	}
-	for _, name := range []string{"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier", "scope", "username", "password", "refresh_token", "token", "token_type_hint", "state", "unheard-of"} {
+	for _, name := range []string{"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier",
+		"scope", "username", "password", "refresh_token", "token", "token_type_hint", "state", "unheard-of"} {
 		t.Run("RFC6749/3.2 "+name, func(t *testing.T) {
 			_, _, err := f.Grants.Token(t.Context(), twice(by(app, "grant_type", policy.GrantCode, "code", "x"), name), "")
 			wantError(t, err, "400 invalid_request")
@@ -37,7 +38,8 @@ func TestParameterPollution(t *testing.T) {
 			wantError(t, err, "400 invalid_request")
 		})
 	}
-	for _, name := range []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method", "response_mode", "nonce", "prompt", "unheard-of"} {
+	for _, name := range []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge",
+		"code_challenge_method", "response_mode", "nonce", "prompt", "unheard-of"} {
 		for _, with := range []string{"", "evil"} {
 			t.Run("RFC6749/3.1 "+name+" twice, first "+with, func(t *testing.T) {
 				form := f.query(app, "state", "s", "scope", "read")
@@ -56,7 +58,8 @@ func TestParameterPollution(t *testing.T) {
 				}
 				wantError(t, a.Refused, "400 invalid_request")
 				// RFC 6749 §4.1.2.1: the error response contains the state, if the state is valid.
-				if state := queryOf(t, f.Authorizations.Refusal(a, a.Refused).Location()).Get("state"); name != "state" && state != "s" {
+				if state := queryOf(t, f.Authorizations.Refusal(a, a.Refused).Location()).Get("state"); name != "state" &&
+					state != "s" {
 					t.Errorf("the error comes with the state %q", state)
 				}
 			})

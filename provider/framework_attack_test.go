@@ -41,7 +41,8 @@ type attacked struct {
 
 func (a attacked) code(t *testing.T, pairs ...string) string {
 	t.Helper()
-	query := values(append([]string{"client_id", a.client, "response_type", "code", "redirect_uri", callback, "state", "a state of some length"}, pairs...)...)
+	query := values(append([]string{"client_id", a.client, "response_type", "code", "redirect_uri", callback, "state",
+		"a state of some length"}, pairs...)...)
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/authorize?"+query.Encode(), nil))
 	code := queryOf(t, w.Header().Get("Location")).Get("code")
@@ -54,7 +55,9 @@ func (a attacked) code(t *testing.T, pairs ...string) string {
 // token redeems a code. It returns the access token, or "" after an error.
 func (a attacked) token(code string, pairs ...string) string {
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodPost, "/token", strings.NewReader(values(append([]string{"grant_type", policy.GrantCode, "client_id", a.client, "code", code, "redirect_uri", callback}, pairs...)...).Encode()))
+	r := httptest.NewRequest(http.MethodPost, "/token",
+		strings.NewReader(values(append([]string{"grant_type", policy.GrantCode, "client_id", a.client, "code", code,
+			"redirect_uri", callback}, pairs...)...).Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	a.ServeHTTP(w, r)
 	var answer struct {
@@ -129,7 +132,8 @@ func stockServer(store any, config *fosite.Config) http.Handler {
 
 func stockStore() *stock.MemoryStore {
 	store := stock.NewMemoryStore()
-	store.Clients["client"] = &fosite.DefaultClient{ID: "client", Public: true, RedirectURIs: []string{callback}, ResponseTypes: []string{"code"}, GrantTypes: []string{"authorization_code"}}
+	store.Clients["client"] = &fosite.DefaultClient{ID: "client", Public: true, RedirectURIs: []string{callback},
+		ResponseTypes: []string{"code"}, GrantTypes: []string{"authorization_code"}}
 	return store
 }
 
@@ -244,7 +248,8 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 		f := begin(t)
 		a := attacked{f.server(f.login("alice")), f.app(public).Application.ClientID}
 		for range 20 {
-			n := redeemTwice(t, a, []string{"code_challenge", challenge, "code_challenge_method", "S256"}, []string{"code_verifier", verifier})
+			n := redeemTwice(t, a, []string{"code_challenge", challenge, "code_challenge_method", "S256"},
+				[]string{"code_verifier", verifier})
 			if n > 1 {
 				t.Fatal("one code gives", n, "tokens")
 			}

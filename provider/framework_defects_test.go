@@ -39,7 +39,8 @@ func TestFositeDefects(t *testing.T) {
 		"5 what a session knew is overwritten by stored zero values": func(t *testing.T, d *defect) {
 			answer := d.tokens(d.app, d.s, "scope", "write read")
 			token, err := d.Tokens.LiveToken(t.Context(), answer.AccessToken)
-			if err != nil || oauth.Deref(token.SessionID) != d.s.Session.ID || oauth.Deref(token.UserID) != d.s.User.ID || token.Scope != "write read" {
+			if err != nil || oauth.Deref(token.SessionID) != d.s.Session.ID || oauth.Deref(token.UserID) != d.s.User.ID ||
+				token.Scope != "write read" {
 				t.Errorf("%+v, %v", token, err)
 			}
 		},

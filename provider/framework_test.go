@@ -273,7 +273,8 @@ func TestHandlersAreListedByHand(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
 		}
-		if len(config.TokenIntrospectionHandlers)+len(config.RevocationHandlers)+len(config.PushedAuthorizeEndpointHandlers) > 0 {
+		if len(config.TokenIntrospectionHandlers)+len(config.RevocationHandlers)+
+			len(config.PushedAuthorizeEndpointHandlers) > 0 {
 			t.Error("fosite answers where we do")
 		}
 	}

@@ -25,7 +25,8 @@ func (f *fixture) television(changes ...func(*clients.Registration)) *clients.Re
 
 // device makes a device authorization request from a network address.
 func (f *fixture) device(app *clients.Registered, address string, pairs ...string) (*device.Codes, error) {
-	codes, _, err := f.Devices.Authorize(f.t.Context(), by(app, pairs...), device.Origin{Address: address, UserAgent: "television"})
+	codes, _, err := f.Devices.Authorize(f.t.Context(), by(app, pairs...),
+		device.Origin{Address: address, UserAgent: "television"})
 	return codes, err
 }
 
@@ -67,7 +68,8 @@ func TestDeviceGrant(t *testing.T) {
 		loggedIn := s.Session.AuthTime
 		time.Sleep(time.Minute)
 		codes := f.asks(app, "scope", "openid read offline_access")
-		if codes.VerificationURI != server+"/device" || codes.VerificationURIComplete != codes.VerificationURI+"?user_code="+codes.UserCode || codes.ExpiresIn != 600 || codes.Interval != 5 {
+		if codes.VerificationURI != server+"/device" || codes.VerificationURIComplete != codes.VerificationURI+"?user_code="+
+			codes.UserCode || codes.ExpiresIn != 600 || codes.Interval != 5 {
 			t.Errorf("%+v", codes)
 		}
 		_, err := f.token(app, pollWith(codes)...)
@@ -82,7 +84,8 @@ func TestDeviceGrant(t *testing.T) {
 		}
 		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
 		claims := claimsOf(t, answer.IDToken)
-		if claims["auth_time"] != float64(loggedIn) || claims["sub"] != s.User.ID || claims["aud"] != app.Application.ClientID || claims["nonce"] != nil {
+		if claims["auth_time"] != float64(loggedIn) || claims["sub"] != s.User.ID ||
+			claims["aud"] != app.Application.ClientID || claims["nonce"] != nil {
 			t.Errorf("the ID token has %v", claims)
 		}
 		f.must(f.refresh(app, answer.RefreshToken))
@@ -170,16 +173,20 @@ func TestDeviceCodeThatIsNotApproved(t *testing.T) {
 			pairs []string
 			want  string
 		}{
-			"denied":                      {app, pollWith(denied), "400 access_denied"},
-			"unknown":                     {app, []string{"grant_type", policy.GrantDevice, "device_code", "mdc_unknown"}, "400 invalid_grant"},
-			"the user code":               {app, []string{"grant_type", policy.GrantDevice, "device_code", expired.UserCode}, "400 invalid_grant"},
-			"missing":                     {app, []string{"grant_type", policy.GrantDevice}, "400 invalid_request"},
-			"another client":              {other, pollWith(expired), "400 invalid_grant"},
-			"another client, approved":    {other, pollWith(approved), "400 invalid_grant"},
-			"another client, denied":      {other, pollWith(denied), "400 invalid_grant"},
-			"without the grant type":      {f.app(), pollWith(approved), "400 unauthorized_client"},
-			"as an authorization code":    {f.app(grants(policy.GrantCode)), []string{"grant_type", policy.GrantCode, "code", approved.DeviceCode}, "400 invalid_grant"},
-			"a resource that was not in":  {app, pollWith(approved, "resource", "https://unknown.example/"), "400 invalid_target"},
+			"denied": {app, pollWith(denied), "400 access_denied"},
+			"unknown": {app, []string{"grant_type", policy.GrantDevice, "device_code", "mdc_unknown"},
+				"400 invalid_grant"},
+			"the user code": {app, []string{"grant_type", policy.GrantDevice, "device_code", expired.UserCode},
+				"400 invalid_grant"},
+			"missing":                  {app, []string{"grant_type", policy.GrantDevice}, "400 invalid_request"},
+			"another client":           {other, pollWith(expired), "400 invalid_grant"},
+			"another client, approved": {other, pollWith(approved), "400 invalid_grant"},
+			"another client, denied":   {other, pollWith(denied), "400 invalid_grant"},
+			"without the grant type":   {f.app(), pollWith(approved), "400 unauthorized_client"},
+			"as an authorization code": {f.app(grants(policy.GrantCode)),
+				[]string{"grant_type", policy.GrantCode, "code", approved.DeviceCode}, "400 invalid_grant"},
+			"a resource that was not in": {app, pollWith(approved, "resource", "https://unknown.example/"),
+				"400 invalid_target"},
 			"a resource that is no URI":   {app, pollWith(approved, "resource", "files"), "400 invalid_target"},
 			"with a code verifier (PKCE)": {app, pollWith(denied, "code_verifier", verifier), "400 access_denied"},
 		} {
@@ -270,7 +277,8 @@ func TestCodesOfDevicesAreKeptSecret(t *testing.T) {
 	f.must(f.token(app, pollWith(codes)...))
 	_, _ = f.token(app, pollWith(codes)...)
 	plain := strings.ReplaceAll(codes.UserCode, "-", "")
-	for _, secret := range []string{codes.DeviceCode, codes.UserCode, plain, seal.Digest(plain), seal.Digest(codes.UserCode)} {
+	for _, secret := range []string{codes.DeviceCode, codes.UserCode, plain, seal.Digest(plain),
+		seal.Digest(codes.UserCode)} {
 		if f.contains(secret) {
 			t.Errorf("the database has %q", secret)
 		}

@@ -28,7 +28,8 @@ var anyOrder = cmp.FilterPath(
 )
 
 func TestRefreshGrace(t *testing.T) {
-	bubble := func(rule string, test func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse)) {
+	bubble := func(rule string,
+		test func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse)) {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := begin(t, grace)
@@ -174,24 +175,30 @@ func TestRefreshGrace(t *testing.T) {
 
 // RFC 9700 §4.14.2: a revocation, a sign-out and a change of the person or the application end the grace period too.
 func TestRefreshGraceEndsWithTheAccess(t *testing.T) {
-	for what, end := range map[string]func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn, next string) error{
+	for what, end := range map[string]func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn,
+		next string) error{
 		"nothing happens": func(*testing.T, *fixture, *clients.Registered, *storage.SignedIn, string) error { return nil },
 		"the person signs out": func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn, _ string) error {
 			return f.Logouts.Logout(t.Context(), s)
 		},
-		"the person revokes the access": func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn, _ string) error {
+		"the person revokes the access": func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn,
+			_ string) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		},
-		"the client revokes the successor": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn, next string) error {
+		"the client revokes the successor": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn,
+			next string) error {
 			return second(f.Tokens.Revoke(t.Context(), by(app, "token", next), ""))
 		},
-		"everything of the application is revoked": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn, _ string) error {
+		"everything of the application is revoked": func(t *testing.T, f *fixture, app *clients.Registered,
+			_ *storage.SignedIn, _ string) error {
 			return f.Clients.RevokeAll(t.Context(), policy.Operator(), app.Application.ID)
 		},
-		"the account is disabled": func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn, _ string) error {
+		"the account is disabled": func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn,
+			_ string) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		},
-		"the application loses the grant": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn, _ string) error {
+		"the application loses the grant": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn,
+			_ string) error {
 			return f.change(app, grants(policy.GrantPassword))
 		},
 	} {
@@ -245,8 +252,8 @@ func TestRefreshGraceByStanding(t *testing.T) {
 	}
 }
 
-// A client repeats itself as often as it likes: one row of the event log for each hour counts it. It reads as what it is,
-// and displaces nothing on the page of the person.
+// A client repeats itself as often as it likes: one row of the event log for each hour counts it. It reads as what it
+// is, and displaces nothing on the page of the person.
 func TestAttackEndlessRepetitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, grace)
@@ -273,7 +280,8 @@ func TestAttackEndlessRepetitions(t *testing.T) {
 		var times []int64
 		for _, e := range f.storedEvents(events.TokenRepeated) {
 			times = append(times, e.Times)
-			if e.PersonName != "alice" || e.ActorKind != origin.Application || e.ObjectKind != "application" || e.Detail != "refresh" {
+			if e.PersonName != "alice" || e.ActorKind != origin.Application || e.ObjectKind != "application" ||
+				e.Detail != "refresh" {
 				t.Errorf("%+v", e)
 			}
 		}

@@ -320,7 +320,8 @@ func TestRefreshLifetime(t *testing.T) {
 		first := f.tokens(app, s, "scope", "read write")
 		second := f.must(f.refresh(app, first.RefreshToken, "scope", "read"))
 		third := f.must(f.refresh(app, first.RefreshToken))
-		if second.RefreshToken != first.RefreshToken || third.RefreshToken != first.RefreshToken || second.Scope != "read" || third.Scope != "read write" {
+		if second.RefreshToken != first.RefreshToken || third.RefreshToken != first.RefreshToken || second.Scope != "read" ||
+			third.Scope != "read write" {
 			t.Error(second, third)
 		}
 		f.wantActive(true, first.AccessToken, second.AccessToken, third.AccessToken, first.RefreshToken)

@@ -19,7 +19,8 @@ func BenchmarkIDToken(b *testing.B) {
 		app := f.app(func(r *clients.Registration) { r.Algorithm, r.HashClientSecret = algorithm, false })
 		b.Run(algorithm, func(b *testing.B) {
 			for b.Loop() {
-				_, err := f.Tokens.Sign(b.Context(), app.Application, algorithm, "JWT", jwt.MapClaims{"iss": "https://auth.example/o", "sub": "alice", "aud": "client"})
+				_, err := f.Tokens.Sign(b.Context(), app.Application, algorithm, "JWT",
+					jwt.MapClaims{"iss": "https://auth.example/o", "sub": "alice", "aud": "client"})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -45,24 +45,32 @@ func TestIntrospectionCaller(t *testing.T) {
 		who  string
 	}{
 		{"RFC7662/2.1 a client that may, by Basic", by(may, "token", subject), "no error", may.Application.ClientID},
-		{"RFC7662/2.1 a client that may, by the body", form("client_id", may.Application.ClientID, "client_secret", may.Secret), "no error", may.Application.ClientID},
+		{"RFC7662/2.1 a client that may, by the body",
+			form("client_id", may.Application.ClientID, "client_secret", may.Secret), "no error", may.Application.ClientID},
 		{"RFC7662/2.1 a bearer token with the scope", with(form(), "Bearer "+scoped), "no error", may.Application.ClientID},
 		{"RFC6750/2.1 the scheme has no case", with(form(), "bEaReR  "+scoped), "no error", may.Application.ClientID},
-		{"RFC7662/2.1 a person's token with the scope", with(form(), "Bearer "+person.AccessToken), "no error", may.Application.ClientID},
+		{"RFC7662/2.1 a person's token with the scope", with(form(), "Bearer "+person.AccessToken), "no error",
+			may.Application.ClientID},
 		{"RFC7662/2.3 nobody", form(), "401 invalid_client", ""},
-		{"RFC7662/2.3 a wrong secret", form("client_id", may.Application.ClientID, "client_secret", "wrong"), "401 invalid_client", ""},
+		{"RFC7662/2.3 a wrong secret", form("client_id", may.Application.ClientID, "client_secret", "wrong"),
+			"401 invalid_client", ""},
 		{"RFC7662/2.3 only an id", form("client_id", may.Application.ClientID), "401 invalid_client", ""},
 		{"RFC7662/2.1 a client that may not", by(not, "token", subject), "403 unauthorized_client", not.Application.ClientID},
 		{"RFC7662/2.1 a public client", by(open, "token", subject), "403 unauthorized_client", open.Application.ClientID},
-		{"RFC6750/3.1 a token without the scope", with(form(), "Bearer "+plain), "403 insufficient_scope", may.Application.ClientID},
-		{"RFC6750/3.1 the token that is asked about, without the scope", with(form(), "Bearer "+subject), "403 insufficient_scope", not.Application.ClientID},
-		{"RFC6750/3.1 a token of a client that may no longer", with(form(), "Bearer "+taken), "403 insufficient_scope", was.Application.ClientID},
-		{"RFC7662/2.1 a client that may no longer", by(was, "token", subject), "403 unauthorized_client", was.Application.ClientID},
+		{"RFC6750/3.1 a token without the scope", with(form(), "Bearer "+plain), "403 insufficient_scope",
+			may.Application.ClientID},
+		{"RFC6750/3.1 the token that is asked about, without the scope", with(form(), "Bearer "+subject),
+			"403 insufficient_scope", not.Application.ClientID},
+		{"RFC6750/3.1 a token of a client that may no longer", with(form(), "Bearer "+taken), "403 insufficient_scope",
+			was.Application.ClientID},
+		{"RFC7662/2.1 a client that may no longer", by(was, "token", subject), "403 unauthorized_client",
+			was.Application.ClientID},
 		{"RFC6750/3.1 a revoked token", with(form(), "Bearer "+revoked), "401 invalid_token", ""},
 		{"RFC6750/3.1 an unknown token", with(form(), "Bearer unknown"), "401 invalid_token", ""},
 		{"RFC6750/3.1 no token", with(form(), "Bearer"), "401 invalid_token", ""},
 		{"RFC6750/3.1 a refresh token", with(form(), "Bearer "+person.RefreshToken), "401 invalid_token", ""},
-		{"RFC6750/2 a token and a secret", with(form("client_secret", may.Secret), "Bearer "+scoped), "400 invalid_request", ""},
+		{"RFC6750/2 a token and a secret", with(form("client_secret", may.Secret), "Bearer "+scoped),
+			"400 invalid_request", ""},
 		{"RFC6750/2 a token in the body is none", form("access_token", scoped), "401 invalid_client", ""},
 		{"RFC6749/2.3 two headers", with(form(), "Bearer "+scoped, "Bearer "+scoped), "400 invalid_request", ""},
 		{"RFC7662/2.1 no token to ask about", by(may), "400 invalid_request", may.Application.ClientID},
@@ -118,13 +126,16 @@ func TestIntrospectionAnswer(t *testing.T) {
 		begun := float64(oauth.Now())
 		answer := f.tokens(app, s, "scope", "read write")
 		machine := f.must(f.token(app, "grant_type", policy.GrantClient, "scope", "read"))
-		want := map[string]any{"active": true, "scope": "read write", "client_id": app.Application.ClientID, "username": "alice", "token_type": "Bearer",
-			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "iss": "https://auth.example/o", "jti": seal.Digest(answer.AccessToken)[:22],
+		want := map[string]any{"active": true, "scope": "read write", "client_id": app.Application.ClientID,
+			"username": "alice", "token_type": "Bearer",
+			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "iss": "https://auth.example/o",
+			"jti":       seal.Digest(answer.AccessToken)[:22],
 			"auth_time": begun, "acr": "urn:mandate:acr:password", "amr": []any{"pwd"}}
 		if d := cmp.Diff(want, fields(answer.AccessToken)); d != "" {
 			t.Error("RFC7662/2.2 an access token of a person:", d)
 		}
-		want["token_type"], want["exp"], want["jti"] = "refresh_token", begun+30*24*3600, seal.Digest(answer.RefreshToken)[:22]
+		want["token_type"], want["exp"], want["jti"] = "refresh_token", begun+30*24*3600,
+			seal.Digest(answer.RefreshToken)[:22]
 		for _, hint := range []string{"-", "refresh_token", "access_token", "unknown"} {
 			// An API that checks only active must not accept a refresh token as an access token.
 			if hint != "refresh_token" && ask(answer.RefreshToken, "token_type_hint", hint) != inactive {
@@ -143,7 +154,8 @@ func TestIntrospectionAnswer(t *testing.T) {
 				t.Errorf("RFC7662/2.1 the caller's own refresh token by the hint %s: %v", hint, got)
 			}
 		}
-		want = map[string]any{"active": true, "scope": "read", "client_id": app.Application.ClientID, "token_type": "Bearer", "exp": begun + 36000, "iat": begun, "nbf": begun,
+		want = map[string]any{"active": true, "scope": "read", "client_id": app.Application.ClientID, "token_type": "Bearer",
+			"exp": begun + 36000, "iat": begun, "nbf": begun,
 			"sub": app.Application.ClientID, "iss": "https://auth.example/o", "jti": seal.Digest(machine.AccessToken)[:22]}
 		if d := cmp.Diff(want, fields(machine.AccessToken)); d != "" {
 			t.Error("RFC9700/4.15.1 a token of the application itself:", d)
@@ -153,7 +165,9 @@ func TestIntrospectionAnswer(t *testing.T) {
 		if got := fields(next.AccessToken); got["iat"] != begun+3600 || got["exp"] != begun+3600+36000 {
 			t.Error("RFC7662/2.2 a refreshed token was issued when it was issued:", got)
 		}
-		for name, token := range map[string]string{"unknown": "unknown", "malformed": "ü \x01", "very long": strings.Repeat("x", 100_000), "rotated": answer.RefreshToken, "a code": f.code(app, s), "a client secret": app.Secret, "truncated": next.AccessToken[:46], "a digest": seal.Digest(next.AccessToken)} {
+		for name, token := range map[string]string{"unknown": "unknown", "malformed": "ü \x01",
+			"very long": strings.Repeat("x", 100_000), "rotated": answer.RefreshToken, "a code": f.code(app, s),
+			"a client secret": app.Secret, "truncated": next.AccessToken[:46], "a digest": seal.Digest(next.AccessToken)} {
 			if got := ask(token); got != inactive {
 				t.Errorf("RFC7662/2.2 %s: %s", name, got)
 			}

@@ -22,7 +22,8 @@ import (
 // inviting lets everybody make an account, with a mail server that does not answer.
 func inviting(c *Config) {
 	mailsTo(nowhere)(c)
-	c.People.SignUp, c.People.SignUpDomains, c.People.InvitationLifetime, c.People.Languages = people.SignUpOpen, []string{"example.com"}, 7*24*time.Hour, []string{"en", "de"}
+	c.People.SignUp, c.People.SignUpDomains, c.People.InvitationLifetime, c.People.Languages = people.SignUpOpen,
+		[]string{"example.com"}, 7*24*time.Hour, []string{"en", "de"}
 }
 
 // invited invites one person, as the operator.
@@ -88,14 +89,16 @@ func (f *fixture) asksToJoin(t *testing.T, email string, from people.Browser) []
 // joins makes an account with a password.
 func (f *fixture) joins(t *testing.T, secret, username string) error {
 	t.Helper()
-	_, err := f.Invitations.WithPassword(t.Context(), secret, people.NewAccount{Username: username, Password: goodPassword}, home)
+	_, err := f.Invitations.WithPassword(t.Context(), secret,
+		people.NewAccount{Username: username, Password: goodPassword}, home)
 	return err
 }
 
 // The database knows a link by its digest alone, and so does a message that waits.
 func TestInvitationIsStoredAsADigest(t *testing.T) {
 	f := begin(t, inviting)
-	secrets := append(f.asksToJoin(t, "bob@example.com", home), secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")))
+	secrets := append(f.asksToJoin(t, "bob@example.com", home),
+		secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")))
 	if len(secrets) != 2 {
 		t.Fatalf("%d links", len(secrets))
 	}
@@ -137,11 +140,13 @@ func TestInvitationLifetime(t *testing.T) {
 		works("the usual time", secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")), 7*24*time.Hour)
 		f.invited(t, people.Inviting{Lifetime: 365 * 24 * time.Hour}, "bob@example.com")
 		for _, life := range []time.Duration{time.Minute - time.Second, 365*24*time.Hour + time.Second, -time.Hour} {
-			_, err := f.Invitations.Invite(t.Context(), policy.Operator(), []people.Invite{{Email: "eve@example.com"}}, people.Inviting{Lifetime: life})
+			_, err := f.Invitations.Invite(t.Context(), policy.Operator(), []people.Invite{{Email: "eve@example.com"}},
+				people.Inviting{Lifetime: life})
 			wantInvalid(t, err, "expires")
 		}
 		// Whoever was invited may be invited again after that time.
-		again, err = f.Invitations.Renew(t.Context(), policy.Operator(), f.invited(t, people.Inviting{ByHand: true}, "ann@example.com", "staff").ID, true)
+		again, err = f.Invitations.Renew(t.Context(), policy.Operator(),
+			f.invited(t, people.Inviting{ByHand: true}, "ann@example.com", "staff").ID, true)
 		if err == nil {
 			err = f.joins(t, secretOf(t, again), "ann")
 		}
@@ -159,14 +164,16 @@ func TestInvitationLifetime(t *testing.T) {
 // The operator changes SIGN_UP. Links of before make no account that the setting does not allow any more.
 func TestInvitationAfterTheSettingHasChanged(t *testing.T) {
 	f := begin(t, inviting)
-	asked, invited := f.asksToJoin(t, "bob@example.com", home)[0], secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com"))
+	asked, invited := f.asksToJoin(t, "bob@example.com", home)[0],
+		secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com"))
 	for _, test := range []struct {
 		setting       string
 		domain        string
 		asked, invite error
 	}{
 		{people.SignUpOpen, "example.com", nil, nil}, {people.SignUpOpen, "example.org", oauth.ErrNotFound, nil},
-		{people.SignUpInvited, "example.com", oauth.ErrNotFound, nil}, {people.SignUpOff, "example.com", oauth.ErrNotFound, oauth.ErrNotFound},
+		{people.SignUpInvited, "example.com", oauth.ErrNotFound, nil},
+		{people.SignUpOff, "example.com", oauth.ErrNotFound, oauth.ErrNotFound},
 	} {
 		config := f.config
 		config.People.SignUp, config.People.SignUpDomains = test.setting, []string{test.domain}
@@ -187,10 +194,12 @@ func TestInvitationAfterTheSettingHasChanged(t *testing.T) {
 // Only an address of exactly these domains may ask for an account. Each spelling of an address counts as the same one.
 func TestWhoMayAskForAnAccount(t *testing.T) {
 	f := begin(t, inviting)
-	for _, address := range []string{"eve@evilexample.com", "eve@sub.example.com", "eve@example.com.evil.example", "eve@example.co", "example.com"} {
+	for _, address := range []string{"eve@evilexample.com", "eve@sub.example.com", "eve@example.com.evil.example",
+		"eve@example.co", "example.com"} {
 		wantInvalid(t, f.Invitations.Ask(t.Context(), address, home), "email")
 	}
-	for i, address := range []string{"ann@example.com", "ANN@example.com", "Ann@EXAMPLE.com", "aNn@example.com", "anN@example.com"} {
+	for i, address := range []string{"ann@example.com", "ANN@example.com", "Ann@EXAMPLE.com", "aNn@example.com",
+		"anN@example.com"} {
 		if err := f.Invitations.Ask(t.Context(), address, home); err != nil {
 			t.Errorf("request %d: %v", i, err)
 		}
@@ -239,7 +248,8 @@ func TestMessageEndsWithItsLink(t *testing.T) {
 // Each account says in the event log how it came, and each invitation of a list has its event.
 func TestEventsOfInvitations(t *testing.T) {
 	f := begin(t, inviting)
-	list := []people.Invite{{Email: "ann@example.com", Line: 1}, {Email: "bob@example.com", Line: 2}, {Email: "carol@example.com", Line: 3}}
+	list := []people.Invite{{Email: "ann@example.com", Line: 1}, {Email: "bob@example.com", Line: 2},
+		{Email: "carol@example.com", Line: 3}}
 	made, err := f.Invitations.Invite(t.Context(), policy.Operator(), list, people.Inviting{ByHand: true})
 	if err != nil {
 		t.Fatal(err)
@@ -247,12 +257,14 @@ func TestEventsOfInvitations(t *testing.T) {
 	of := func(kind events.Kind) string {
 		var said []string
 		for _, e := range f.storedEvents(kind) {
-			said = append(said, strings.Join(strings.Fields(cmp.Or(e.ActorName, e.ActorKind)+" "+e.PersonName+" "+e.ObjectKind+" "+e.ObjectName+" "+e.Detail), " "))
+			said = append(said, strings.Join(strings.Fields(cmp.Or(e.ActorName, e.ActorKind)+" "+e.PersonName+" "+e.ObjectKind+
+				" "+e.ObjectName+" "+e.Detail), " "))
 		}
 		slices.Sort(said)
 		return strings.Join(said, ", ")
 	}
-	if got, want := of(events.InvitationAdded), "server ann@example.com invitation ann@example.com, server bob@example.com invitation bob@example.com, server carol@example.com invitation carol@example.com"; got != want {
+	if got, want := of(events.InvitationAdded), "server ann@example.com invitation ann@example.com, server "+
+		"bob@example.com invitation bob@example.com, server carol@example.com invitation carol@example.com"; got != want {
 		t.Errorf("a list: %s, want %s", got, want)
 	}
 	err = f.joins(t, secretOf(t, made[0]), "ann")
@@ -265,12 +277,14 @@ func TestEventsOfInvitations(t *testing.T) {
 	secret := secretOf(t, made[1])
 	asked, err := f.Invitations.AskForPasskey(t.Context(), secret, people.NewAccount{Username: "bob"}, home)
 	if err == nil {
-		_, err = f.Invitations.WithPasskey(t.Context(), secret, people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "Phone", home)
+		_, err = f.Invitations.WithPasskey(t.Context(), secret,
+			people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "Phone", home)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := of(events.PersonAdded), "ann ann invitation ann@example.com invitation, bob bob invitation bob@example.com invitation, dora dora invitation dora@example.com sign-up"; got != want {
+	if got, want := of(events.PersonAdded), "ann ann invitation ann@example.com invitation, bob bob invitation "+
+		"bob@example.com invitation, dora dora invitation dora@example.com sign-up"; got != want {
 		t.Errorf("accounts: %s, want %s", got, want)
 	}
 	if got, want := of(events.FactorAdded), "bob bob passkey Phone"; got != want {
@@ -290,13 +304,15 @@ func TestPasskeyOfANewAccount(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(wait)
-			_, err = f.Invitations.WithPasskey(t.Context(), secret, people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "Phone", home)
+			_, err = f.Invitations.WithPasskey(t.Context(), secret,
+				people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "Phone", home)
 			return err
 		}
 		wantError(t, makes(5*time.Minute+time.Second), refusal)
 		limited := 0
 		for range 130 {
-			_, err := f.Invitations.AskForPasskey(t.Context(), secret, people.NewAccount{Username: "Alice"}, people.Browser{Address: "198.51.100.7"})
+			_, err := f.Invitations.AskForPasskey(t.Context(), secret, people.NewAccount{Username: "Alice"},
+				people.Browser{Address: "198.51.100.7"})
 			if kind(err) == "429 temporarily_unavailable" {
 				limited++
 			} else {
@@ -330,7 +346,8 @@ func TestAttackUsernameOfADeletedPerson(t *testing.T) {
 		"by sign-up": f.asksToJoin(t, "mallory@example.com", home)[0],
 	}
 	for how, secret := range secrets {
-		for name, why := range map[string]string{"alice": "Somebody else has had", "ＡＬＩＣＥ": "Somebody else has had", "bob": "Somebody else has had", "Admin": "is reserved", "ro.ot": "is reserved"} {
+		for name, why := range map[string]string{"alice": "Somebody else has had", "ＡＬＩＣＥ": "Somebody else has had",
+			"bob": "Somebody else has had", "Admin": "is reserved", "ro.ot": "is reserved"} {
 			_, err := f.Invitations.AskForPasskey(t.Context(), secret, people.NewAccount{Username: name}, home)
 			for what, err := range map[string]error{"password": f.joins(t, secret, name), "passkey": err} {
 				if found, ok := err.(*oauth.Invalid); !ok || !strings.Contains(found.At("username"), why) {
@@ -374,9 +391,12 @@ func TestDatabaseFailsWhilePeopleAsk(t *testing.T) {
 			"asking for a password": func() error { return f.People.AskReset(t.Context(), "alice", home) },
 			"asking to confirm":     func() error { return f.People.AskAddress(t.Context(), s) },
 			"inviting": func() error {
-				return second(f.Invitations.Invite(t.Context(), policy.Operator(), []people.Invite{{Email: "carol@example.com"}}, people.Inviting{}))
+				return second(f.Invitations.Invite(t.Context(), policy.Operator(), []people.Invite{{Email: "carol@example.com"}},
+					people.Inviting{}))
 			},
-			"the message of a reset":     func() error { return f.People.ResetPassword(t.Context(), "alice", "another few words") },
+			"the message of a reset": func() error {
+				return f.People.ResetPassword(t.Context(), "alice", "another few words")
+			},
 			"the message about a factor": func() error { return f.People.ResetFactors(t.Context(), "alice") },
 		},
 		"users": {
@@ -387,11 +407,17 @@ func TestDatabaseFailsWhilePeopleAsk(t *testing.T) {
 			"signing in":            func() error { return second(f.People.Login(t.Context(), "alice", goodPassword, home)) },
 		},
 		"events": {
-			"a wrong password":     func() error { return second(f.People.Login(t.Context(), "alice", "not the password", home)) },
-			"a name that is wrong": func() error { return second(f.People.Login(t.Context(), "nobody", "not the password", home)) },
-			"the right password":   func() error { return second(f.People.Login(t.Context(), "alice", goodPassword, home)) },
-			"listing events":       func() error { return second(f.Events.List(t.Context(), policy.Operator(), events.Filter{}, 1)) },
-			"exporting events":     func() error { return f.Events.Export(t.Context(), policy.Operator(), events.Filter{}) },
+			"a wrong password": func() error {
+				return second(f.People.Login(t.Context(), "alice", "not the password", home))
+			},
+			"a name that is wrong": func() error {
+				return second(f.People.Login(t.Context(), "nobody", "not the password", home))
+			},
+			"the right password": func() error { return second(f.People.Login(t.Context(), "alice", goodPassword, home)) },
+			"listing events": func() error {
+				return second(f.Events.List(t.Context(), policy.Operator(), events.Filter{}, 1))
+			},
+			"exporting events": func() error { return f.Events.Export(t.Context(), policy.Operator(), events.Filter{}) },
 		},
 	} {
 		f.sql(`ALTER TABLE ` + table + ` RENAME TO hidden`)
@@ -439,7 +465,8 @@ func TestImportInBatches(t *testing.T) {
 	const many = 403
 	var list []people.Newcomer
 	for n := range many {
-		list = append(list, people.Newcomer{Person: people.Person{Username: fmt.Sprint("person-", n), Groups: []string{[]string{"even", "odd"}[(n+n/200)%2]}}, Line: n + 2})
+		list = append(list, people.Newcomer{Person: people.Person{Username: fmt.Sprint("person-", n),
+			Groups: []string{[]string{"even", "odd"}[(n+n/200)%2]}}, Line: n + 2})
 	}
 	for _, trial := range []bool{true, false} {
 		done, err := f.People.Import(t.Context(), list, trial)

@@ -51,7 +51,8 @@ func TestKeysRotateBySchedule(t *testing.T) {
 				f := begin(t, func(c *Config) {
 					c.OpenID, c.Tokens.IDTokenLifetime, c.Keys.KeyLifetime, c.Keys.JWKSMaxAge = true, life, rotation, maxAge
 				})
-				if first := f.logged.String(); !regexp.MustCompile(`created a signing key" kid=\S+ kind=\S+ signs_from=\d{4}-\d\d-\d\dT[\d:]+Z\n`).MatchString(first) {
+				if first := f.logged.String(); !regexp.MustCompile(
+					`created a signing key" kid=\S+ kind=\S+ signs_from=\d{4}-\d\d-\d\dT[\d:]+Z\n`).MatchString(first) {
 					t.Errorf("the line about a key has no time: %s", first)
 				}
 				lead := max(time.Hour, 2*maxAge)

@@ -25,7 +25,8 @@ func (f *fixture) asked(app *clients.Registered, address string, secrets ...stri
 	results := make(chan string, len(secrets))
 	for _, secret := range secrets {
 		go func() {
-			_, _, err := f.Grants.Token(f.t.Context(), by(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient), address)
+			_, _, err := f.Grants.Token(f.t.Context(),
+				by(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient), address)
 			results <- kind(err)
 		}()
 		synctest.Wait()
@@ -96,7 +97,8 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			take(t, f.limits.Programs)
 			ended = f.asked(app, "a", same...)
 			f.limits.Programs.Release()
-			wants(t, "a wrong one:", ended(), map[string]int{wrong: limits.Of(limits.OfPair).Tries, refused: 50 - limits.Of(limits.OfPair).Tries})
+			wants(t, "a wrong one:", ended(),
+				map[string]int{wrong: limits.Of(limits.OfPair).Tries, refused: 50 - limits.Of(limits.OfPair).Tries})
 		})
 	})
 	t.Run("who leaves does not answer for the others", func(t *testing.T) {
@@ -123,7 +125,8 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			for _, address := range []string{"a", "b", "c"} {
 				n += f.asked(app, address, wrongOnes(limits.Of(limits.OfPair).Tries)...)()[refused]
 			}
-			if want := 3*limits.Of(limits.OfPair).Tries - password.QueueEach; n != want || f.limits.Programs.Stats().Waiting != password.QueueEach {
+			if want := 3*limits.Of(limits.OfPair).Tries - password.QueueEach; n != want ||
+				f.limits.Programs.Stats().Waiting != password.QueueEach {
 				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.limits.Programs.Stats().Waiting)
 			}
 			ended := f.asked(other, "d", other.Secret)
@@ -143,7 +146,8 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			}
 			f.limits.Programs.Release()
 			// The refused requests above have not used a try.
-			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(limits.Of(limits.OfPair).Tries)...)(), map[string]int{wrong: limits.Of(limits.OfPair).Tries})
+			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(limits.Of(limits.OfPair).Tries)...)(),
+				map[string]int{wrong: limits.Of(limits.OfPair).Tries})
 		})
 	})
 	t.Run("who is right comes in any number", func(t *testing.T) {
@@ -181,10 +185,12 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 				return second(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"))
 			},
 			"a chosen secret": func(i int) error {
-				return second(f.token(&clients.Registered{Application: app.Application, Secret: fmt.Sprint("wrong", i)}, "grant_type", policy.GrantClient))
+				return second(f.token(&clients.Registered{Application: app.Application, Secret: fmt.Sprint("wrong", i)},
+					"grant_type", policy.GrantClient))
 			},
 			"the change of a password": func(int) error {
-				return second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "another few words"}))
+				return second(f.People.ChangePassword(t.Context(), s,
+					people.Passwords{Current: "wrong", Next: "another few words"}))
 			},
 		} {
 			n := 0
@@ -256,7 +262,9 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if d := cmp.Diff(map[string]int{"400 invalid_grant": password.QueueEach, "no error": 2}, got); d != "" {
 			t.Error(d)
 		}
-		if n := left(f.limits.Tries, throttle.Try{Kind: limits.OfAddress, Key: limits.AtPage + "a", Wide: ""}); n != limits.Of(limits.OfAddress).Tries-password.QueueEach || f.limits.People.Stats().Parties != 0 {
+		if n := left(f.limits.Tries,
+			throttle.Try{Kind: limits.OfAddress, Key: limits.AtPage + "a", Wide: ""}); n != limits.Of(limits.OfAddress).
+			Tries-password.QueueEach || f.limits.People.Stats().Parties != 0 {
 			t.Errorf("the address has %d tries left; %v", n, f.limits.People.Stats().Parties)
 		}
 	})
@@ -277,7 +285,8 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 			for i := range cap(results) {
 				app, address := from(i)
 				go func() {
-					_, _, err := f.Grants.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", fmt.Sprint("nobody", i), "password", "wrong"), address)
+					_, _, err := f.Grants.Token(t.Context(),
+						by(app, "grant_type", policy.GrantPassword, "username", fmt.Sprint("nobody", i), "password", "wrong"), address)
 					results <- kind(err)
 				}()
 				synctest.Wait()
@@ -290,7 +299,8 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 					wrong++
 				}
 			}
-			if refused != cap(results)-password.QueueEach || wrong != password.QueueEach || f.limits.Programs.Stats().Parties != 0 {
+			if refused != cap(results)-password.QueueEach || wrong != password.QueueEach ||
+				f.limits.Programs.Stats().Parties != 0 {
 				t.Errorf("%s: %d are refused at once, %d hashed; %v", rule, refused, wrong, f.limits.Programs.Stats().Parties)
 			}
 		}

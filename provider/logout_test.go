@@ -29,7 +29,8 @@ func (f *fixture) leave(hint string) *logout.Request {
 func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, openID)
-		app, pairwise, hmac := f.app(leaves), f.app(leaves, func(r *clients.Registration) { r.Pairwise = true }), f.app(leaves, signsHS256)
+		app, pairwise, hmac := f.app(leaves), f.app(leaves, func(r *clients.Registration) { r.Pairwise = true }),
+			f.app(leaves, signsHS256)
 		s, elsewhere, bob := f.login("alice"), f.login("alice"), f.login("bob")
 		kept := map[string]string{}
 		for name, of := range map[string]*storage.SignedIn{"this": s, "another session": elsewhere, "another person": bob} {
@@ -56,8 +57,10 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 			{"the session, and another person was here", hint(app, s), kept["another person"], false},
 			{"the session, and nobody was here", hint(app, s), "", false},
 			{"an ID token without sid", offline, kept["this"], false},
-			{"the name of the session alone", forge(t, signed, hmac.Secret, map[string]any{"sub": bob.User.ID}), kept["this"], false},
-			{"what was sealed for something else", hint(app, s), f.sealers.tickets.Seal([]byte(`{"At":99999999999}`), "logout"), false},
+			{"the name of the session alone", forge(t, signed, hmac.Secret, map[string]any{"sub": bob.User.ID}),
+				kept["this"], false},
+			{"what was sealed for something else", hint(app, s), f.sealers.tickets.Seal([]byte(`{"At":99999999999}`), "logout"),
+				false},
 		} {
 			if got := f.Logouts.EndedInThisBrowser(f.leave(test.hint), test.kept); got != test.want {
 				t.Errorf("%s: %t, want %t", test.rule, got, test.want)

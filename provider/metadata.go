@@ -32,14 +32,18 @@ type Metadata struct {
 	IntrospectionEndpointAuthMethods []string `json:"introspection_endpoint_auth_methods_supported"`
 	RevocationEndpointAuthMethods    []string `json:"revocation_endpoint_auth_methods_supported"`
 	// RFC 8414 §2: these are present if a method is listed whose client signs a JWT.
-	TokenEndpointAuthAlgorithms            []string `json:"token_endpoint_auth_signing_alg_values_supported"`
-	IntrospectionEndpointAuthAlgorithms    []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
-	RevocationEndpointAuthAlgorithms       []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
-	IntrospectionSigningAlgorithms         []string `json:"introspection_signing_alg_values_supported,omitempty"` // RFC 9701 §7
-	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
-	ACRValuesSupported                     []string `json:"acr_values_supported"`                                 // RFC 9470 §7
-	DPoPAlgorithms                         []string `json:"dpop_signing_alg_values_supported"`                    // RFC 9449 §5.1
-	CertificateBoundAccessTokens           bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"` // RFC 8705 §3.3
+	TokenEndpointAuthAlgorithms         []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+	IntrospectionEndpointAuthAlgorithms []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
+	RevocationEndpointAuthAlgorithms    []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
+	// RFC 9701 §7
+	IntrospectionSigningAlgorithms []string `json:"introspection_signing_alg_values_supported,omitempty"`
+	CodeChallengeMethodsSupported  []string `json:"code_challenge_methods_supported"`
+	// RFC 9470 §7
+	ACRValuesSupported []string `json:"acr_values_supported"`
+	// RFC 9449 §5.1
+	DPoPAlgorithms []string `json:"dpop_signing_alg_values_supported"`
+	// RFC 8705 §3.3
+	CertificateBoundAccessTokens           bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"`
 	UILocalesSupported                     []string `json:"ui_locales_supported,omitempty"`
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
@@ -126,7 +130,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		RequireSignedObject:                    p.config.Authorize.RequireSigned,
 	}
 	if at := p.CertificateEndpoints(); at != "" {
-		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/", at + "/par/", ""}
+		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/",
+			at + "/device_authorization/", at + "/par/", ""}
 		if p.config.OpenID {
 			m.MTLSEndpointAliases.UserInfoEndpoint = at + "/userinfo/"
 		}
@@ -146,7 +151,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	if errors.Is(err, oauth.ErrNotFound) {
 		return m, nil
 	}
-	m.JWKSURI, m.IntrospectionSigningAlgorithms, m.ResponseAlgorithms = p.config.Issuer+keys, jose.Algorithms(), jose.Algorithms()
+	m.JWKSURI, m.IntrospectionSigningAlgorithms, m.ResponseAlgorithms = p.config.Issuer+keys, jose.Algorithms(),
+		jose.Algorithms()
 	m.ResponseModesSupported = authorize.ResponseModes(false, true)
 	return m, err
 }

@@ -11,7 +11,8 @@ func TestMetadataListsTheGrants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"authorization_code", "client_credentials", "password", "urn:ietf:params:oauth:grant-type:device_code", "refresh_token"}; !slices.Equal(m.GrantTypesSupported, want) {
+	if want := []string{"authorization_code", "client_credentials", "password",
+		"urn:ietf:params:oauth:grant-type:device_code", "refresh_token"}; !slices.Equal(m.GrantTypesSupported, want) {
 		t.Errorf("grant_types_supported: %v, want %v", m.GrantTypesSupported, want)
 	}
 }

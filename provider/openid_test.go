@@ -17,7 +17,8 @@ import (
 // OIDC Core §3.1.2.1, §3.1.2.2: id_token_hint.
 func TestReadHint(t *testing.T) {
 	f := begin(t, openID)
-	s, app, other, pairwise := f.login("alice"), f.app(), f.app(), f.app(func(r *clients.Registration) { r.Pairwise = true })
+	s, app, other, pairwise := f.login("alice"), f.app(), f.app(),
+		f.app(func(r *clients.Registration) { r.Pairwise = true })
 	mine, elsewhere := f.tokens(app, s, "scope", "openid").IDToken, f.tokens(other, s, "scope", "openid").IDToken
 	theirs := f.tokens(pairwise, s, "scope", "openid").IDToken
 	for _, test := range []struct {
@@ -29,11 +30,15 @@ func TestReadHint(t *testing.T) {
 	}{
 		{"none", app, nil, nil, "no error"},
 		{"its own", app, []string{"id_token_hint", mine}, []string{s.User.ID}, "no error"},
-		{"a pairwise one", pairwise, []string{"id_token_hint", theirs}, []string{f.Tokens.Subject(pairwise.Application.Sector, s.User.ID)}, "no error"},
+		{"a pairwise one", pairwise, []string{"id_token_hint", theirs},
+			[]string{f.Tokens.Subject(pairwise.Application.Sector, s.User.ID)}, "no error"},
 		{"another client's", app, []string{"id_token_hint", elsewhere}, nil, "400 invalid_request"},
 		{"no JWT", app, []string{"id_token_hint", "x"}, nil, "400 invalid_request"},
-		{"about one of those that claims asks for", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","` + s.User.ID + `"]}}}`}, []string{s.User.ID}, "no error"},
-		{"about none of those", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","y"]}}}`}, []string{"x", "y"}, "400 invalid_request"},
+		{"about one of those that claims asks for", app,
+			[]string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","` + s.User.ID + `"]}}}`},
+			[]string{s.User.ID}, "no error"},
+		{"about none of those", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","y"]}}}`},
+			[]string{"x", "y"}, "400 invalid_request"},
 	} {
 		a, err := f.Authorizations.Authorize(t.Context(), f.query(test.app, append(test.sent, "scope", "openid")...))
 		if err != nil {
@@ -92,7 +97,8 @@ func TestMustLogin(t *testing.T) {
 			{[]string{"claims", `{"id_token":{"sub":{"value":"` + s.User.ID + `"}}}`}, false},
 			{[]string{"claims", `{"id_token":{"sub":{"value":"bob"}}}`}, true},
 			// A parameter in the URL proves no login.
-			{[]string{"prompt", "login", "mandate_login", f.Authorizations.LoginProof(&people.SignIn{Session: "x"}, url.Values{})}, true},
+			{[]string{"prompt", "login", "mandate_login",
+				f.Authorizations.LoginProof(&people.SignIn{Session: "x"}, url.Values{})}, true},
 		} {
 			a := f.authorize(app, append(test.sent, "scope", "openid")...)
 			if got := f.mustLogin(a, s); got != test.want {
@@ -146,8 +152,10 @@ func TestLoginProof(t *testing.T) {
 			want       bool
 		}{
 			{"the way back", request(app), kept, s, false},
-			{"by max_age", request(app, "prompt", "-", "max_age", "0"), f.Authorizations.LoginProof(login, request(app, "prompt", "-", "max_age", "0")), s, false},
-			{"by select_account", request(app, "prompt", "select_account"), f.Authorizations.LoginProof(login, request(app, "prompt", "select_account")), s, false},
+			{"by max_age", request(app, "prompt", "-", "max_age", "0"),
+				f.Authorizations.LoginProof(login, request(app, "prompt", "-", "max_age", "0")), s, false},
+			{"by select_account", request(app, "prompt", "select_account"),
+				f.Authorizations.LoginProof(login, request(app, "prompt", "select_account")), s, false},
 			{"nothing kept", request(app), "", s, true},
 			{"nobody has signed in since", request(app), f.Authorizations.LoginProof(before, request(app)), s, true},
 			{"somebody has signed in elsewhere", request(app), kept, elsewhere, true},
@@ -189,14 +197,19 @@ func TestSilentRequests(t *testing.T) {
 		{"about this person", known, []string{"scope", "openid", "claims", about(s.User.ID)}, "no error"},
 		{"about somebody else", known, []string{"scope", "openid", "claims", about("bob")}, "400 login_required"},
 		{"a new login", known, []string{"scope", "openid", "max_age", "0"}, "400 login_required"},
-		{"a new login, and more than was approved", known, []string{"scope", "openid read", "max_age", "0"}, "400 login_required"},
+		{"a new login, and more than was approved", known, []string{"scope", "openid read", "max_age", "0"},
+			"400 login_required"},
 		{"more than was approved", known, []string{"scope", "openid read"}, "400 consent_required"},
-		{"more than was approved, by claims", known, []string{"scope", "openid", "claims", `{"userinfo":{"name":null}}`}, "400 consent_required"},
-		{"somebody else, and more than was approved", known, []string{"scope", "openid read", "claims", about("bob")}, "400 login_required"},
+		{"more than was approved, by claims", known, []string{"scope", "openid", "claims", `{"userinfo":{"name":null}}`},
+			"400 consent_required"},
+		{"somebody else, and more than was approved", known, []string{"scope", "openid read", "claims", about("bob")},
+			"400 login_required"},
 		{"an old login, and nobody let it in", unknown, []string{"scope", "openid", "max_age", "0"}, "400 login_required"},
 		{"nobody let it in", unknown, []string{"scope", "openid"}, "400 consent_required"},
-		{"nobody let it in, and it asks who is there", unknown, []string{"scope", "openid", "claims", about("bob")}, "400 login_required"},
-		{"nobody let it in, and it knows who is there", unknown, []string{"scope", "openid", "claims", about(s.User.ID)}, "400 login_required"},
+		{"nobody let it in, and it asks who is there", unknown, []string{"scope", "openid", "claims", about("bob")},
+			"400 login_required"},
+		{"nobody let it in, and it knows who is there", unknown, []string{"scope", "openid", "claims", about(s.User.ID)},
+			"400 login_required"},
 	} {
 		a := f.authorize(test.app, append(test.sent, "prompt", "none")...)
 		asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)

@@ -72,8 +72,10 @@ func (p *Provider) Stats() Stats {
 	fetched, unusable, refused := p.Clients.DocumentCounts()
 	sent, unsent, dropped := p.Notices.Counts()
 	return Stats{
-		Issued:          []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
-		Copies:          []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats), copiesOf("document", p.Clients.DocumentStats), copiesOf("logo", p.Clients.LogoStats)},
+		Issued: []Issued{{"access", access}, {"refresh", refresh}, {"id", ids},
+			{"code", p.Authorizations.CodesIssued()}},
+		Copies: []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats),
+			copiesOf("document", p.Clients.DocumentStats), copiesOf("logo", p.Clients.LogoStats)},
 		Hashing:         []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		ReceivesChanges: p.changes.Receiving(),
 		ConnectionsLost: c.lost.Load(),

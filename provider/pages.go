@@ -67,8 +67,8 @@ func (p *Provider) ClaimsInIDToken(a storage.Application) bool {
 }
 
 // NeedsPKCE reports whether the authorization requests of an application that leaves PKCE to the server need a code
-// challenge. If a is nil, it is a new confidential application of the actor. nonce says that the requests have the scope
-// openid and a nonce.
+// challenge. If a is nil, it is a new confidential application of the actor. nonce says that the requests have the
+// scope openid and a nonce.
 func (p *Provider) NeedsPKCE(actor storage.User, a *storage.Application, nonce bool) bool {
 	of := policy.OwnedBy(actor)
 	of.ClientType = policy.Confidential

@@ -16,7 +16,8 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 		pairwise := f.app(introspects, func(r *clients.Registration) { r.Pairwise, r.AccessTokenFormat = true, format })
 		public := f.app(introspects, func(r *clients.Registration) { r.AccessTokenFormat = format })
 		password := func(app *clients.Registered) *tokens.TokenResponse {
-			return f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", "openid"))
+			return f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword,
+				"scope", "openid"))
 		}
 		byPassword, of, byCode := password(pairwise), password(public), f.tokens(public, s, "scope", "openid")
 		f.sql("UPDATE grants SET sector = ''")
@@ -80,7 +81,8 @@ func TestAttackSectorOfAnotherWebsite(t *testing.T) {
 		wantInvalid(t, err, "pairwise")
 
 		// What was registered before stays as it is, and an administrator answers for what they register.
-		f.sql("UPDATE applications SET sector = 'clinic.example', redirect_uris = 'https://clinic.example/cb' WHERE id = '" + made.Application.ID + "'")
+		f.sql("UPDATE applications SET sector = 'clinic.example', redirect_uris = 'https://clinic.example/cb' WHERE id = '" +
+			made.Application.ID + "'")
 		f.forgetCopies()
 		r.Name = "Play"
 		_, err = f.Clients.Update(t.Context(), owner, made.Application.ID, made.Application.Version, r)

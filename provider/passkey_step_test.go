@@ -52,17 +52,20 @@ func TestPasskeyAsSecondFactor(t *testing.T) {
 		return f.Passkeys.Answer(t.Context(), c, r, people.Browser{Address: "192.0.2.1"})
 	}
 	wantError(t, second(answer(c, people.Response{Ticket: asked.Ticket, JSON: his.Get(asked.Options)})), refusal)
-	wantError(t, second(answer(f.secondStep("bob"), people.Response{Ticket: asked.Ticket, JSON: his.Get(asked.Options)})), refusal)
+	wantError(t, second(answer(f.secondStep("bob"), people.Response{Ticket: asked.Ticket, JSON: his.Get(asked.Options)})),
+		refusal)
 	wantError(t, second(answer(c, f.answered(by))), refusal) // to the request of the login page
 	again := f.secondStep("alice")
-	wantError(t, second(answer(again, people.Response{Ticket: asked.Ticket, JSON: by.Get(asked.Options)})), refusal) // to another sign-in
+	// to another sign-in
+	wantError(t, second(answer(again, people.Response{Ticket: asked.Ticket, JSON: by.Get(asked.Options)})), refusal)
 	r := people.Response{Ticket: asked.Ticket, JSON: by.Get(asked.Options)}
 	in, err := answer(c, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := f.People.SignedIn(t.Context(), in.Session)
-	if err != nil || s.User.ID != alice.User.ID || !acr.Satisfies(s.Session.AMR, acr.Passkey) || !slices.Contains(acr.Methods(s.Session.AMR), "pwd") {
+	if err != nil || s.User.ID != alice.User.ID || !acr.Satisfies(s.Session.AMR, acr.Passkey) ||
+		!slices.Contains(acr.Methods(s.Session.AMR), "pwd") {
 		t.Error(s, err)
 	}
 	by.Counter++
@@ -106,7 +109,8 @@ func TestPasskeyStrengthensASession(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The old cookie of the session does not become stronger.
-	_, err = f.Passkeys.Answer(t.Context(), c, people.Response{Ticket: asked.Ticket, JSON: by.Get(asked.Options)}, people.Browser{})
+	_, err = f.Passkeys.Answer(t.Context(), c, people.Response{Ticket: asked.Ticket, JSON: by.Get(asked.Options)},
+		people.Browser{})
 	if !errors.Is(err, oauth.ErrNotFound) {
 		t.Error(err)
 	}
@@ -151,8 +155,8 @@ func TestFirstAppBesideAPasskeyThatCannotBeUsed(t *testing.T) {
 	})
 }
 
-// CWE-770: a person with a passkey who has signed in more often than anybody does stores nothing more, and neither at the second
-// step nor for a stronger session.
+// CWE-770: a person with a passkey who has signed in more often than anybody does stores nothing more, and neither at
+// the second step nor for a stronger session.
 func TestAttackPasskeysBeyondTheLimitStoreRows(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")

@@ -28,7 +28,8 @@ func (f *fixture) passkey(s *storage.SignedIn) (*passkeytest.Authenticator, stor
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	stored, in, err := f.Passkeys.Add(f.t.Context(), s, people.Response{Ticket: asked.Ticket, JSON: by.Create(asked.Options)}, "Phone")
+	stored, in, err := f.Passkeys.Add(f.t.Context(), s,
+		people.Response{Ticket: asked.Ticket, JSON: by.Create(asked.Options)}, "Phone")
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -96,7 +97,8 @@ func TestPasskeySignsIn(t *testing.T) {
 		wantError(t, second(f.signInBy(by, people.Browser{})), "no error")
 	})
 	t.Run("the browser is known from now on", func(t *testing.T) {
-		wantError(t, second(f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Device: in.Device})), "no error")
+		wantError(t, second(f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Device: in.Device})),
+			"no error")
 	})
 	t.Run("CVE-2026-7507 a session that was planted ends", func(t *testing.T) {
 		planted := f.login("mallory")
@@ -121,11 +123,14 @@ func TestPasskeySignsIn(t *testing.T) {
 
 func TestPasskeyIsRefused(t *testing.T) {
 	// Each rule breaks one thing of a sign-in that would succeed.
-	for rule, breaks := range map[string]func(f *fixture, by *passkeytest.Authenticator, r *people.Response, browser *string){
+	for rule, breaks := range map[string]func(f *fixture, by *passkeytest.Authenticator, r *people.Response,
+		browser *string){
 		"in another browser": func(_ *fixture, _ *passkeytest.Authenticator, _ *people.Response, browser *string) {
 			*browser = "another"
 		},
-		"in a browser without a name": func(_ *fixture, _ *passkeytest.Authenticator, _ *people.Response, browser *string) { *browser = "" },
+		"in a browser without a name": func(_ *fixture, _ *passkeytest.Authenticator, _ *people.Response, browser *string) {
+			*browser = ""
+		},
 		"with the ticket of another page": func(f *fixture, _ *passkeytest.Authenticator, r *people.Response, _ *string) {
 			asked, err := f.Passkeys.AskForPasskey(chrome)
 			if err != nil {
@@ -156,12 +161,14 @@ func TestPasskeyIsRefused(t *testing.T) {
 			by.Unverified = true
 			*r = f.answered(by)
 		},
-		"with the user handle of another person": func(f *fixture, by *passkeytest.Authenticator, r *people.Response, _ *string) {
+		"with the user handle of another person": func(f *fixture, by *passkeytest.Authenticator, r *people.Response,
+			_ *string) {
 			bob, _ := f.passkey(f.login("bob"))
 			by.Handle = bob.Handle
 			*r = f.answered(by)
 		},
-		"with the ID of another person's passkey": func(f *fixture, by *passkeytest.Authenticator, r *people.Response, _ *string) {
+		"with the ID of another person's passkey": func(f *fixture, by *passkeytest.Authenticator, r *people.Response,
+			_ *string) {
 			bob, _ := f.passkey(f.login("bob"))
 			by.ID, by.Handle = bob.ID, bob.Handle
 			*r = f.answered(by)
@@ -231,7 +238,8 @@ func TestCopiedAuthenticatorIsRefusedAndLogged(t *testing.T) {
 		t.Error("the log has:", f.logged)
 	}
 	wantError(t, second(f.signInBy(copied, people.Browser{})), refusal)
-	if log := f.logged.String(); !strings.Contains(log, "there may be a copy of its authenticator") || !strings.Contains(log, stored.ID) || !strings.Contains(log, stored.UserID) {
+	if log := f.logged.String(); !strings.Contains(log, "there may be a copy of its authenticator") ||
+		!strings.Contains(log, stored.ID) || !strings.Contains(log, stored.UserID) {
 		t.Error("the log has:", log)
 	}
 	by.Counter++
@@ -255,7 +263,8 @@ func TestPasskeyTicketExpires(t *testing.T) {
 			}
 			time.Sleep(c.after)
 			wantError(t, second(f.Passkeys.SignIn(t.Context(), r, chrome, people.Browser{})), c.want)
-			wantError(t, addError(f.Passkeys.Add(t.Context(), s, people.Response{Ticket: asked.Ticket, JSON: next.Create(asked.Options)}, "")), c.want)
+			wantError(t, addError(f.Passkeys.Add(t.Context(), s,
+				people.Response{Ticket: asked.Ticket, JSON: next.Create(asked.Options)}, "")), c.want)
 		})
 	}
 }
@@ -299,7 +308,8 @@ func TestPasskeyIsAddedInItsSessionOnly(t *testing.T) {
 	wantError(t, addError(f.Passkeys.Add(t.Context(), again, r, "")), refusal)
 	wantError(t, addError(f.Passkeys.Add(t.Context(), bob, r, "")), refusal)
 	signIn := f.answered(by)
-	wantError(t, addError(f.Passkeys.Add(t.Context(), s, people.Response{Ticket: signIn.Ticket, JSON: r.JSON}, "")), refusal)
+	wantError(t, addError(f.Passkeys.Add(t.Context(), s, people.Response{Ticket: signIn.Ticket, JSON: r.JSON}, "")),
+		refusal)
 	stored, in, err := f.Passkeys.Add(t.Context(), s, r, "a name with \u202e inside")
 	if err != nil || stored.Name != "Passkey" {
 		t.Fatal(stored, err)
@@ -314,7 +324,8 @@ func TestPasskeyIsAddedInItsSessionOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, addError(f.Passkeys.Add(t.Context(), bob, people.Response{Ticket: asked.Ticket, JSON: taken.Create(asked.Options)}, "")), refusal)
+	wantError(t, addError(f.Passkeys.Add(t.Context(), bob,
+		people.Response{Ticket: asked.Ticket, JSON: taken.Create(asked.Options)}, "")), refusal)
 	wantMissing(t, second(f.Passkeys.One(t.Context(), bob.User.ID, stored.ID)))
 	wantMissing(t, f.Passkeys.Rename(t.Context(), bob.User.ID, stored.ID, "x"))
 	wantMissing(t, second(f.Passkeys.Remove(t.Context(), bob, stored.ID)))
@@ -328,14 +339,17 @@ func TestPasskeyIsAddedInItsSessionOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	isError(t, "after the session", addError(f.Passkeys.Add(t.Context(), s, people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "")), people.ErrNotSignedIn)
+	isError(t, "after the session",
+		addError(f.Passkeys.Add(t.Context(), s,
+			people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "")), people.ErrNotSignedIn)
 }
 
 func TestPasskeyNames(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")
 	_, stored := f.passkey(s)
-	for name, want := range map[string]bool{"Phone": true, "Téléphone 📱": true, strings.Repeat("x", 150): true, "": false, "  ": false, strings.Repeat("x", 151): false, "a\nb": false, "a\u202eb": false, "\u2800": false} {
+	for name, want := range map[string]bool{"Phone": true, "Téléphone 📱": true, strings.Repeat("x", 150): true, "": false,
+		"  ": false, strings.Repeat("x", 151): false, "a\nb": false, "a\u202eb": false, "\u2800": false} {
 		err := f.Passkeys.Rename(t.Context(), s.User.ID, stored.ID, name)
 		_, invalid := errors.AsType[*oauth.Invalid](err)
 		if want && err != nil || !want && !invalid {
@@ -358,7 +372,8 @@ func TestPersonHasAtMostTwentyPasskeys(t *testing.T) {
 	if !errors.Is(err, people.ErrTooManyPasskeys) {
 		t.Error("a request:", err)
 	}
-	_, _, err = f.Passkeys.Add(t.Context(), s, people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "")
+	_, _, err = f.Passkeys.Add(t.Context(), s,
+		people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}, "")
 	if !errors.Is(err, people.ErrTooManyPasskeys) {
 		t.Error("a response to an earlier request:", err)
 	}
@@ -382,7 +397,8 @@ func TestPasskeysAreThrottledPerNetwork(t *testing.T) {
 	}
 	by.Unverified = false
 	wantError(t, second(f.signInBy(by, people.Browser{Address: "198.51.100.1"})), "no error")
-	wantError(t, second(f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1"})), "no error")
+	wantError(t, second(f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1"})),
+		"no error")
 }
 
 func TestSuccessfulPasskeysAreNotThrottled(t *testing.T) {
@@ -395,7 +411,8 @@ func TestSuccessfulPasskeysAreNotThrottled(t *testing.T) {
 }
 
 func TestPasskeysAreOfferedWhereBrowsersHaveThem(t *testing.T) {
-	for issuer, want := range map[string]bool{"https://auth.example/o": true, "http://localhost:8000/o": true, "http://auth.example/o": false, "https://192.0.2.1/o": false, "http://127.0.0.1:8000/auth/o": false} {
+	for issuer, want := range map[string]bool{"https://auth.example/o": true, "http://localhost:8000/o": true,
+		"http://auth.example/o": false, "https://192.0.2.1/o": false, "http://127.0.0.1:8000/auth/o": false} {
 		f := begin(t, func(c *Config) { c.Issuer = issuer })
 		if f.Passkeys.Offered() != want {
 			t.Errorf("%s: %v", issuer, !want)
@@ -422,11 +439,15 @@ func TestDatabaseFailsUnderPasskeys(t *testing.T) {
 		name, tables string // the tables that the call needs
 		call         func(made people.Response) error
 	}{
-		{"sign in", "passkeys users seen sessions", func(people.Response) error { return second(f.signInBy(by, people.Browser{})) }},
+		{"sign in", "passkeys users seen sessions",
+			func(people.Response) error { return second(f.signInBy(by, people.Browser{})) }},
 		{"list", "passkeys", func(people.Response) error { return second(f.Passkeys.Of(t.Context(), s.User.ID)) }},
-		{"read", "passkeys", func(people.Response) error { return second(f.Passkeys.One(t.Context(), s.User.ID, stored.ID)) }},
-		{"ask for a new one", "passkeys", func(people.Response) error { return second(f.Passkeys.NewPasskey(t.Context(), s)) }},
-		{"add", "seen users sessions passkeys", func(made people.Response) error { return addError(f.Passkeys.Add(t.Context(), s, made, "x")) }},
+		{"read", "passkeys",
+			func(people.Response) error { return second(f.Passkeys.One(t.Context(), s.User.ID, stored.ID)) }},
+		{"ask for a new one", "passkeys",
+			func(people.Response) error { return second(f.Passkeys.NewPasskey(t.Context(), s)) }},
+		{"add", "seen users sessions passkeys",
+			func(made people.Response) error { return addError(f.Passkeys.Add(t.Context(), s, made, "x")) }},
 		{"rename", "passkeys", func(people.Response) error {
 			return f.Passkeys.Rename(t.Context(), s.User.ID, stored.ID, "x")
 		}},
@@ -449,8 +470,8 @@ func TestDatabaseFailsUnderPasskeys(t *testing.T) {
 	})
 }
 
-// A form that is refused does not count, so it must not store a row either: an authenticator can make the same passkey again
-// and again.
+// A form that is refused does not count, so it must not store a row either: an authenticator can make the same passkey
+// again and again.
 //
 // Class: CWE-770.
 func TestAttackPasskeyIsAddedAgainAndAgain(t *testing.T) {
@@ -462,7 +483,8 @@ func TestAttackPasskeyIsAddedAgainAndAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, in, err := f.Passkeys.Add(t.Context(), alice, people.Response{Ticket: asked.Ticket, JSON: by.Create(asked.Options)}, "Phone")
+		_, in, err := f.Passkeys.Add(t.Context(), alice,
+			people.Response{Ticket: asked.Ticket, JSON: by.Create(asked.Options)}, "Phone")
 		if i == 0 {
 			f.becomes(alice, in)
 			before = f.count("seen")

@@ -15,14 +15,16 @@ func TestPKCE(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")
 	required := f.app(func(r *clients.Registration) { r.PKCE = policy.PKCERequired })
-	apps := map[string]*clients.Registered{"usual": f.app(), "required": required, "exempt": f.app(exempt), "public": f.app(public)}
+	apps := map[string]*clients.Registered{"usual": f.app(), "required": required, "exempt": f.app(exempt),
+		"public": f.app(public)}
 	for name, app := range apps {
 		challenges := map[string][]string{"valid": nil}
 		if name == "usual" || name == "exempt" {
 			challenges["none"] = []string{"code_challenge", "-", "code_challenge_method", "-"}
 		}
 		for c, request := range challenges {
-			for v, answer := range map[string]string{"none": "-", "right": verifier, "wrong": strings.Repeat("a", 43), "short": "a", "long": strings.Repeat("a", 129), "bad": verifier[:42] + "="} {
+			for v, answer := range map[string]string{"none": "-", "right": verifier, "wrong": strings.Repeat("a", 43),
+				"short": "a", "long": strings.Repeat("a", 129), "bad": verifier[:42] + "="} {
 				t.Run(name+" application, challenge "+c+", verifier "+v, func(t *testing.T) {
 					code := f.code(app, s, request...)
 					want := "400 invalid_grant"
@@ -56,8 +58,8 @@ func TestPKCE(t *testing.T) {
 	})
 }
 
-// Whoever loses administrator rights changes the rest of an application that comes without PKCE. It needs PKCE from then on,
-// and no other application gets the right.
+// Whoever loses administrator rights changes the rest of an application that comes without PKCE. It needs PKCE from
+// then on, and no other application gets the right.
 func TestPKCEOfAFormerAdministrator(t *testing.T) {
 	f := begin(t)
 	admin := people.Person{Username: "root", Password: goodPassword, Administrator: true}
@@ -70,7 +72,8 @@ func TestPKCEOfAFormerAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{callback}, HashClientSecret: true}
 	plain, err := f.Clients.Register(t.Context(), policy.By(root), r)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +90,8 @@ func TestPKCEOfAFormerAdministrator(t *testing.T) {
 	wantError(t, err, "no error")
 	_, err = f.Clients.Update(t.Context(), policy.By(root), plain.Application.ID, f.version(plain.Application.ID), r)
 	wantInvalid(t, err, "pkce")
-	asked, err := f.Authorizations.Authorize(t.Context(), f.query(without, "code_challenge", "-", "code_challenge_method", "-"))
+	asked, err := f.Authorizations.Authorize(t.Context(),
+		f.query(without, "code_challenge", "-", "code_challenge_method", "-"))
 	if err != nil || asked.Refused == nil || asked.Refused.Code != "invalid_request" {
 		t.Error(asked, err)
 	}

@@ -116,8 +116,10 @@ func OnlyHere(base string) (text, remedy string) {
 	if err != nil || !loopback.InBrowser(u.Hostname()) {
 		return "", ""
 	}
-	return "Only this machine reaches " + u.Host + ". In a container or on another host, the same address means the container or that host, so a program there cannot reach this server.",
-		"Set BASE_URL to an address that browsers and programs reach alike, such as https:// with a name in your network, and LISTEN to an address that they reach. Then copy the issuer into the programs again."
+	return "Only this machine reaches " + u.Host + ". In a container or on another host, the same address means the " +
+			"container or that host, so a program there cannot reach this server.",
+		"Set BASE_URL to an address that browsers and programs reach alike, such as https:// with a name in your network, " +
+			"and LISTEN to an address that they reach. Then copy the issuer into the programs again."
 }
 
 // narrow leaves out what this server does not have, or what an application like this may not have, and says so.
@@ -135,7 +137,8 @@ func (f *ForProgram) narrow(p *Provider, of storage.Application) {
 		switch {
 		case !slices.Contains(p.Rules.ScopeNames(), scope):
 			note(
-				"This server has no scope %s: its operator can add it to SCOPES, then add it to the application and to these settings.",
+				"This server has no scope %s: its operator can add it to SCOPES, then add it to the application and to these "+
+					"settings.",
 				scope,
 			)
 		case !slices.Contains(may.Scopes, scope):
@@ -147,7 +150,8 @@ func (f *ForProgram) narrow(p *Provider, of storage.Application) {
 	}
 	if r.BackchannelURI != "" && !p.Clients.MayCall(r.BackchannelURI, r.ClientType, of) {
 		r.BackchannelURI = ""
-		note("Without back-channel logout: this server does not call that address. Its operator can add the network to OUTBOUND_ALLOWED_NETWORKS.")
+		note("Without back-channel logout: this server does not call that address. Its operator can add the network to " +
+			"OUTBOUND_ALLOWED_NETWORKS.")
 	}
 	if may.AdministratorRights {
 		return
@@ -155,7 +159,8 @@ func (f *ForProgram) narrow(p *Provider, of storage.Application) {
 	if r.PKCE == policy.PKCEIfSent {
 		r.PKCE = ""
 		note(
-			"%s, or one of its versions, sends no PKCE, which this application may need. An administrator can let this application come without.",
+			"%s, or one of its versions, sends no PKCE, which this application may need. An administrator can let this "+
+				"application come without.",
 			f.Program.Title,
 		)
 	}
@@ -199,8 +204,8 @@ type Settings struct {
 	Notes   []string
 }
 
-// ProgramSettings returns the settings of the program of an application, with its secret if that is known. It returns nil if
-// it has no program, or no longer the redirect URIs of the program.
+// ProgramSettings returns the settings of the program of an application, with its secret if that is known. It returns
+// nil if it has no program, or no longer the redirect URIs of the program.
 func (p *Provider) ProgramSettings(a storage.Application, secret string) (*Settings, error) {
 	program, known := presets.Find(a.Program)
 	redirects := oauth.Lines(a.RedirectURIs)
@@ -226,8 +231,8 @@ func (p *Provider) ProgramSettings(a storage.Application, secret string) (*Setti
 	return &Settings{Program: program, Text: text, Notes: of.Notes}, err
 }
 
-// scopesFor returns the scopes of an application for its program: first those that the program asks for by itself, in its order,
-// then the others that somebody has registered.
+// scopesFor returns the scopes of an application for its program: first those that the program asks for by itself, in
+// its order, then the others that somebody has registered.
 func (p *Provider) scopesFor(program presets.Program, a storage.Application) []string {
 	may := p.Rules.AllowedScopes(a)
 	return slices.DeleteFunc(oauth.Union(slices.Clone(program.Scopes), strings.Fields(a.Scopes)),

@@ -53,7 +53,8 @@ func complete(program presets.Program, address string) string {
 func TestProgramsCanBeRegistered(t *testing.T) {
 	f := begin(t, openIDAndGroups)
 	for _, program := range presets.Programs() {
-		for _, address := range []string{"https://app.example.org", "https://app.example.org:8443/below", "http://localhost:3000"} {
+		for _, address := range []string{"https://app.example.org", "https://app.example.org:8443/below",
+			"http://localhost:3000"} {
 			of := programAt(t, f, program, address)
 			err := f.MayBeInSettings(of)
 			if err != nil {
@@ -66,7 +67,8 @@ func TestProgramsCanBeRegistered(t *testing.T) {
 			}
 			a := f.Rules.Effective(made.Application)
 			public := a.ClientType == policy.Public
-			if public != program.Public || made.Secret == "" != public || a.RedirectURIs != strings.Join(of.Registration.RedirectURIs, "\n") ||
+			if public != program.Public || made.Secret == "" != public ||
+				a.RedirectURIs != strings.Join(of.Registration.RedirectURIs, "\n") ||
 				a.ClaimsInIDToken != program.Claims {
 				t.Errorf("%s at %s is registered as %s for %q", program.Name, address, a.ClientType, a.RedirectURIs)
 			}
@@ -74,7 +76,8 @@ func TestProgramsCanBeRegistered(t *testing.T) {
 				t.Errorf("%s at %s has lost its back-channel logout", program.Name, address)
 			}
 			text, err := f.SettingsOf(of, a.ClientID, made.Secret)
-			if err != nil || !strings.Contains(text, a.ClientID) || !strings.Contains(text, f.Issuer()) || !strings.Contains(text, made.Secret) {
+			if err != nil || !strings.Contains(text, a.ClientID) || !strings.Contains(text, f.Issuer()) ||
+				!strings.Contains(text, made.Secret) {
 				t.Errorf("%s: %v, %s", program.Name, err, text)
 			}
 		}
@@ -115,8 +118,8 @@ func TestSettingsNameTheEndpointsOfTheMetadata(t *testing.T) {
 	}
 }
 
-// A server without a scope, or without OpenID Connect, cannot serve each program in full: the person learns it before the
-// first login fails.
+// A server without a scope, or without OpenID Connect, cannot serve each program in full: the person learns it before
+// the first login fails.
 func TestProgramsAtAServerWithoutAScope(t *testing.T) {
 	grafana, _ := presets.Find("grafana")
 	_, err := begin(t).ForProgram(policy.Operator(), grafana, "https://grafana.example.org")
@@ -128,12 +131,14 @@ func TestProgramsAtAServerWithoutAScope(t *testing.T) {
 		return // it is a scope of every server with OpenID Connect
 	}
 	of := programAt(t, f, grafana, "https://grafana.example.org")
-	if slices.Contains(of.Registration.Scopes, "groups") || !slices.ContainsFunc(of.Notes, func(n string) bool { return strings.Contains(n, "no scope groups") }) {
+	if slices.Contains(of.Registration.Scopes, "groups") ||
+		!slices.ContainsFunc(of.Notes, func(n string) bool { return strings.Contains(n, "no scope groups") }) {
 		t.Errorf("%q, %q", of.Registration.Scopes, of.Notes)
 	}
 }
 
-// Values that a person chooses stay out of settings in which they would mean something else; nothing is registered then.
+// Values that a person chooses stay out of settings in which they would mean something else; nothing is registered
+// then.
 func TestAttackSettingsOfAProgramTakeNoQuotes(t *testing.T) {
 	f := begin(t, openIDAndGroups)
 	grafana, _ := presets.Find("grafana")
@@ -200,7 +205,8 @@ func TestProgramsOfPersonsHaveTheirScopes(t *testing.T) {
 	grafana, _ := presets.Find("grafana")
 	person := policy.By(f.person("bob"))
 	of, err := f.ForProgram(person, grafana, "https://grafana.example.org")
-	if err != nil || !slices.Equal(of.Registration.Scopes, []string{"openid", "profile", "email"}) || !strings.Contains(strings.Join(of.Notes, " "), "may not have the scope groups") {
+	if err != nil || !slices.Equal(of.Registration.Scopes, []string{"openid", "profile", "email"}) ||
+		!strings.Contains(strings.Join(of.Notes, " "), "may not have the scope groups") {
 		t.Errorf("%v, %q, %q", err, of.Registration.Scopes, of.Notes)
 	}
 	device, _ := presets.Find("device")
@@ -208,8 +214,8 @@ func TestProgramsOfPersonsHaveTheirScopes(t *testing.T) {
 	wantInvalid(t, err, "program")
 }
 
-// The settings can be shown again, for the application as it is then. Without its secret they have a word in its place. When
-// its redirect URIs are no longer those of the program, there is nothing to show that would work.
+// The settings can be shown again, for the application as it is then. Without its secret they have a word in its place.
+// When its redirect URIs are no longer those of the program, there is nothing to show that would work.
 func TestSettingsAreShownAgainWithoutTheSecret(t *testing.T) {
 	f := begin(t, openIDAndGroups)
 	for _, program := range presets.Programs() {
@@ -235,7 +241,8 @@ func TestSettingsAreShownAgainWithoutTheSecret(t *testing.T) {
 			t.Errorf("%s: %v, %+v", program.Name, err, with)
 		}
 		a.RedirectURIs = "https://elsewhere.example.org/else"
-		if moved, err := f.ProgramSettings(a, ""); program.NeedsAddress() && program.Redirects[0] != "/." && (err != nil || moved != nil) {
+		if moved, err := f.ProgramSettings(a, ""); program.NeedsAddress() && program.Redirects[0] != "/." &&
+			(err != nil || moved != nil) {
 			t.Errorf("%s: %v, %+v", program.Name, err, moved)
 		}
 		a.RedirectURIs = "https://app.example.org/$x\nhttps://app.example.org:8443/below/'"

@@ -14,7 +14,9 @@ import (
 func TestAttackProofBesideATokenThatIsRefused(t *testing.T) {
 	f := begin(t)
 	app, key, signer := f.app(introspects), newKey(t), f.keyed()
-	got, _, err := f.Grants.Token(t.Context(), proving(by(app, "grant_type", policy.GrantClient, "scope", "introspection"), f.proof(key, "token", nil)), home.Address)
+	got, _, err := f.Grants.Token(t.Context(),
+		proving(by(app, "grant_type", policy.GrantClient, "scope", "introspection"), f.proof(key, "token", nil)),
+		home.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +24,8 @@ func TestAttackProofBesideATokenThatIsRefused(t *testing.T) {
 		endpoint string
 		refused  func() *http.Request
 	}{
-		"an assertion":       {"introspect", func() *http.Request { return signer.at("introspect", signer.assertion(nil), "token", "x") }},
+		"an assertion": {"introspect",
+			func() *http.Request { return signer.at("introspect", signer.assertion(nil), "token", "x") }},
 		"a token in a query": {"introspect", func() *http.Request { return leaked(post(values("token", "x")), "token=x") }},
 		"two tokens":         {"userinfo", func() *http.Request { return leaked(post(nil), "access_token=x") }},
 	} {

@@ -27,7 +27,9 @@ func TestProofIsUsedOnceWithEachGrant(t *testing.T) {
 		app, s, key := f.app(), f.login("alice"), newKey(t)
 		proof := f.proof(key, "token", nil)
 		redeem := func() error {
-			return f.send("token", proving(by(app, "grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", verifier), proof))
+			return f.send("token",
+				proving(by(app, "grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier",
+					verifier), proof))
 		}
 		if err := redeem(); err != nil {
 			t.Fatal(err)
@@ -59,7 +61,8 @@ func TestAssertionOfAPollIsUsedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		app := f.keyed()
-		codes, _, err := f.Devices.Authorize(t.Context(), app.at("device_authorization", app.assertion(nil)), device.Origin{Address: "192.0.2.1"})
+		codes, _, err := f.Devices.Authorize(t.Context(), app.at("device_authorization", app.assertion(nil)),
+			device.Origin{Address: "192.0.2.1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,12 +126,14 @@ func TestPushedRequestHasNoCredentials(t *testing.T) {
 func TestPushedRequestIsNotSigned(t *testing.T) {
 	f := begin(t)
 	app := f.keyed()
-	answer, _, err := f.Authorizations.Push(t.Context(), app.at("par", app.assertion(nil), f.pushed(app.Registered)...), "192.0.2.1")
+	answer, _, err := f.Authorizations.Push(t.Context(), app.at("par", app.assertion(nil), f.pushed(app.Registered)...),
+		"192.0.2.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	opens := func() string {
-		a, err := f.Authorizations.Authorize(t.Context(), values("client_id", app.Application.ClientID, "request_uri", answer.RequestURI))
+		a, err := f.Authorizations.Authorize(t.Context(),
+			values("client_id", app.Application.ClientID, "request_uri", answer.RequestURI))
 		if err == nil && a.Refused != nil {
 			err = a.Refused
 		}

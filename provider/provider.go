@@ -289,7 +289,8 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 		return fmt.Errorf("read the server key's fingerprint: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(stored), []byte(mark)) != 1 {
-		return errors.New("the server key is not the key that this database was created with, so encrypted values cannot be read: set SECRET_KEY to the key that all nodes share")
+		return errors.New("the server key is not the key that this database was created with, so encrypted values cannot " +
+			"be read: set SECRET_KEY to the key that all nodes share")
 	}
 	return nil
 }

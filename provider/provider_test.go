@@ -92,7 +92,8 @@ func begin(t testing.TB, changes ...func(*Config)) *fixture {
 // changes.
 func (f *fixture) app(changes ...func(*clients.Registration)) *clients.Registered {
 	f.t.Helper()
-	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword},
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential,
+		GrantTypes:   []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword},
 		RedirectURIs: []string{callback}, HashClientSecret: true}
 	for _, change := range changes {
 		change(&r)
@@ -219,7 +220,8 @@ func (f *fixture) token(app *clients.Registered, pairs ...string) (*tokens.Token
 }
 
 func (f *fixture) exchange(app *clients.Registered, code string, pairs ...string) (*tokens.TokenResponse, error) {
-	return f.token(app, append([]string{"grant_type", policy.GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier}, pairs...)...)
+	return f.token(app, append([]string{"grant_type", policy.GrantCode, "code", code, "redirect_uri", callback,
+		"code_verifier", verifier}, pairs...)...)
 }
 
 func (f *fixture) refresh(app *clients.Registered, token string, pairs ...string) (*tokens.TokenResponse, error) {
@@ -367,7 +369,9 @@ func TestProvider(t *testing.T) {
 func TestTheProviderKeepsItsPurposesApart(t *testing.T) {
 	const text = "what nobody else may read or change"
 	f := begin(t)
-	sealers := map[string]seal.Sealer{"secrets": f.sealers.secrets, "tickets": f.sealers.tickets, "devices": f.sealers.devices, "flashes": f.sealers.flashes, "factors": f.sealers.factors, "sign-ins": f.sealers.signIns, "mails": f.sealers.mails}
+	sealers := map[string]seal.Sealer{"secrets": f.sealers.secrets, "tickets": f.sealers.tickets,
+		"devices": f.sealers.devices, "flashes": f.sealers.flashes, "factors": f.sealers.factors,
+		"sign-ins": f.sealers.signIns, "mails": f.sealers.mails}
 	for a, from := range sealers {
 		for b, to := range sealers {
 			_, err := to.Open(from.Seal([]byte(text), "x"), "x")

@@ -51,7 +51,8 @@ func (p *Provider) ready(ctx context.Context) error {
 	if !p.store.Embedded() {
 		err := p.clock.Err()
 		if err != nil {
-			return oauth.Later(http.StatusServiceUnavailable, time.Second, "The clock of this node differs too much from that of the database.").Because(err)
+			return oauth.Later(http.StatusServiceUnavailable, time.Second,
+				"The clock of this node differs too much from that of the database.").Because(err)
 		}
 	}
 	patience := time.NewTimer(readyPatience)

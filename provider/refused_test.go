@@ -81,8 +81,8 @@ func TestRefusalsOfEachEndpoint(t *testing.T) {
 	}
 }
 
-// A client that manages its own registration sees why a change was refused. A registration that names no application has no
-// text, because a stranger chooses parts of it.
+// A client that manages its own registration sees why a change was refused. A registration that names no application
+// has no text, because a stranger chooses parts of it.
 func TestRefusalsOfRegistrations(t *testing.T) {
 	f := begin(t, func(c *Config) { c.Open.Clients = []string{clients.OpenRegistration} })
 	send := func(method, token, body string) *http.Request {
@@ -186,8 +186,8 @@ func TestAttackRefusalsAreStoredTogether(t *testing.T) {
 	}
 }
 
-// A stranger with an IPv6 /48 cannot fill the event log, and displaces neither what the application itself has sent nor what
-// others have (CWE-770).
+// A stranger with an IPv6 /48 cannot fill the event log, and displaces neither what the application itself has sent nor
+// what others have (CWE-770).
 func TestAttackRefusalsFromOneSite(t *testing.T) {
 	f := begin(t)
 	app, other := f.app(), f.app()
@@ -352,8 +352,8 @@ func TestRefusalsWaitForTheDatabase(t *testing.T) {
 	}
 }
 
-// The numbers of several days are added up, and those that are older than seven days are left out. Whoever registers another
-// application with the client ID of a deleted one does not see what the former one did.
+// The numbers of several days are added up, and those that are older than seven days are left out. Whoever registers
+// another application with the client ID of a deleted one does not see what the former one did.
 func TestRefusalsOfSevenDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)

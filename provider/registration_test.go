@@ -22,7 +22,8 @@ func TestRegistrationByStanding(t *testing.T) {
 	f := begin(t, restricted)
 	alice, root := f.person("alice"), f.person("root")
 	root.Administrator = true
-	plain := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
+	plain := clients.Registration{Name: "Client", ClientType: policy.Confidential,
+		GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
 	open := f.app(public)
 	f.sql("UPDATE applications SET responsible = 'nobody', grant_types = 'authorization_code'")
 	for name, test := range map[string]struct {
@@ -30,20 +31,30 @@ func TestRegistrationByStanding(t *testing.T) {
 		change        func(*clients.Registration)
 		administrator bool // whether it is permitted if an administrator is responsible
 	}{
-		"nothing special":                              {"", func(*clients.Registration) {}, true},
-		"a shorter life":                               {"", func(r *clients.Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 60 }, true},
-		"a life as long as the server's":               {"", func(r *clients.Registration) { r.AccessTokenLifetime = 2 * 3600 }, true},
-		"a longer life":                                {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenLifetime = 2*3600 + 1 }, true},
-		"a life that nobody may have":                  {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenLifetime = 3*3600 + 1 }, false},
-		"a longer life of signed tokens":               {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 5401 }, true},
-		"a life of signed tokens that nobody may have": {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 4*3600+1 }, false},
-		"a life below zero":                            {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenLifetime = -1 }, false},
-		"a longer refresh":                             {"refresh_token_lifetime", func(r *clients.Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 }, true},
-		"an administrators' grant":                     {"grant_type", grants(policy.GrantPassword), true},
-		"an administrators' scope":                     {"scope", func(r *clients.Registration) { r.Scopes = []string{"groups"} }, true},
-		"introspection":                                {"may_introspect", introspects, true},
-		"no PKCE":                                      {"pkce", exempt, true},
-		"no consent":                                   {"skip_consent", func(r *clients.Registration) { r.SkipConsent = true }, true},
+		"nothing special": {"", func(*clients.Registration) {}, true},
+		"a shorter life": {"",
+			func(r *clients.Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 60 }, true},
+		"a life as long as the server's": {"",
+			func(r *clients.Registration) { r.AccessTokenLifetime = 2 * 3600 }, true},
+		"a longer life": {"access_token_lifetime",
+			func(r *clients.Registration) { r.AccessTokenLifetime = 2*3600 + 1 }, true},
+		"a life that nobody may have": {"access_token_lifetime",
+			func(r *clients.Registration) { r.AccessTokenLifetime = 3*3600 + 1 }, false},
+		"a longer life of signed tokens": {"access_token_lifetime",
+			func(r *clients.Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 5401 }, true},
+		"a life of signed tokens that nobody may have": {"access_token_lifetime",
+			func(r *clients.Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 4*3600+1 }, false},
+		"a life below zero": {"access_token_lifetime",
+			func(r *clients.Registration) { r.AccessTokenLifetime = -1 }, false},
+		"a longer refresh": {"refresh_token_lifetime",
+			func(r *clients.Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 }, true},
+		"an administrators' grant": {"grant_type", grants(policy.GrantPassword), true},
+		"an administrators' scope": {"scope",
+			func(r *clients.Registration) { r.Scopes = []string{"groups"} }, true},
+		"introspection": {"may_introspect", introspects, true},
+		"no PKCE":       {"pkce", exempt, true},
+		"no consent": {"skip_consent",
+			func(r *clients.Registration) { r.SkipConsent = true }, true},
 	} {
 		r := plain
 		test.change(&r)
@@ -58,7 +69,8 @@ func TestRegistrationByStanding(t *testing.T) {
 			t.Errorf("%s, by an administrator: %v", name, err)
 		}
 	}
-	r := clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	r := clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{callback}, HashClientSecret: true}
 	for field, change := range map[string]func(*clients.Registration){
 		"":                      func(r *clients.Registration) { r.Name = "New" },
 		"access_token_lifetime": func(r *clients.Registration) { r.AccessTokenLifetime = 60 },
@@ -89,8 +101,10 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 		format string
 		want   int64
 	}{{policy.FormatOpaque, 36000}, {policy.FormatJWT, 600}} {
-		app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
-			AccessTokenFormat: test.format, AccessTokenLifetime: 40000})
+		app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root),
+			clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient},
+				HashClientSecret:  true,
+				AccessTokenFormat: test.format, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,8 +133,10 @@ func TestRefreshLifetimeEndsWithTheStanding(t *testing.T) {
 				root := f.person("root")
 				f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
 				root.Administrator = true
-				app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback},
-					HashClientSecret: true, RefreshTokenLifetime: 100 * 24 * 3600})
+				app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root),
+					clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+						RedirectURIs:     []string{callback},
+						HashClientSecret: true, RefreshTokenLifetime: 100 * 24 * 3600})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -39,7 +39,8 @@ func (f *fixture) rob(t *testing.T, app *clients.Registered, name string) *robbe
 	_, in, err := f.People.NewRecoveryCodes(t.Context(), r.here)
 	r.here, r.passkey = f.signedIn(in, err), key.ID
 	f.sql(fmt.Sprintf(
-		`INSERT INTO identities (issuer, subject, user_id, created_at, last_used_at) VALUES ('https://other.example', 'thief of %s', '%s', 0, 0)`,
+		`INSERT INTO identities (issuer, subject, user_id, created_at, last_used_at) VALUES ('https://other.example',
+			'thief of %s', '%s', 0, 0)`,
 		name,
 		r.ID,
 	))

@@ -30,11 +30,14 @@ func plain(_ string, message any) (mail.Letter, error) {
 	case notices.Address:
 		return mail.Letter{Subject: "address", Text: m.Username + " " + m.Link, HTML: m.Link}, nil
 	case notices.PasswordChanged:
-		return mail.Letter{Subject: "changed", Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.Link, HTML: m.Link}, nil
+		return mail.Letter{Subject: "changed", Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.Link,
+			HTML: m.Link}, nil
 	case notices.SignIn:
-		return mail.Letter{Subject: "sign-in", Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.UserAgent + " " + m.Address + " " + m.Link, HTML: m.Link}, nil
+		return mail.Letter{Subject: "sign-in", Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.UserAgent +
+			" " + m.Address + " " + m.Link, HTML: m.Link}, nil
 	case notices.Factor:
-		return mail.Letter{Subject: string(m.Change), Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.Link, HTML: m.Link}, nil
+		return mail.Letter{Subject: string(m.Change), Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.Link,
+			HTML: m.Link}, nil
 	}
 	return mail.Letter{}, fmt.Errorf("an unknown message %T", message)
 }
@@ -52,7 +55,8 @@ const nowhere = "127.0.0.1:1"
 // addressed adds a person with an address.
 func (f *fixture) addressed(name string) storage.User {
 	f.t.Helper()
-	u, err := f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{Username: name, Email: name + "@example.com", Password: goodPassword})
+	u, err := f.People.AddUser(f.t.Context(), policy.Operator(),
+		people.Person{Username: name, Email: name + "@example.com", Password: goodPassword})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -97,7 +101,8 @@ func TestForgottenPassword(t *testing.T) {
 	t.Run("without a mail server nothing is stored", func(t *testing.T) {
 		f := begin(t)
 		u := f.addressed("alice")
-		if err := f.People.AskReset(t.Context(), "alice", people.Browser{Address: "192.0.2.1"}); !errors.Is(err, oauth.ErrNotFound) {
+		if err := f.People.AskReset(t.Context(), "alice", people.Browser{Address: "192.0.2.1"}); !errors.Is(err,
+			oauth.ErrNotFound) {
 			t.Error(err)
 		}
 		err := f.People.ResetPassword(t.Context(), "alice", "another few words")
@@ -128,7 +133,8 @@ func TestForgottenPassword(t *testing.T) {
 	t.Run("people with one address get a link each", func(t *testing.T) {
 		f := begin(t, mailsTo(nowhere))
 		for _, name := range []string{"a", "b", "c", "d"} {
-			_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: name, Email: "Shared@example.com", Password: goodPassword, Inactive: name == "a"})
+			_, err := f.People.AddUser(t.Context(), policy.Operator(),
+				people.Person{Username: name, Email: "Shared@example.com", Password: goodPassword, Inactive: name == "a"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,20 +158,23 @@ func TestForgottenPassword(t *testing.T) {
 func TestForgottenPasswordOfANamesake(t *testing.T) {
 	f := begin(t, mailsTo(nowhere))
 	alice := f.addressed("alice")
-	_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice@example.com", Email: "stranger@example.com", Password: goodPassword})
+	_, err := f.People.AddUser(t.Context(), policy.Operator(),
+		people.Person{Username: "alice@example.com", Email: "stranger@example.com", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.answers(t, "Alice@Example.com")
 	for _, u := range []string{alice.ID, ""} {
 		var n int
-		err := f.backDoor().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM links WHERE user_id = $1 OR $1 = ''`, u).Scan(&n)
+		err := f.backDoor().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM links WHERE user_id = $1 OR $1 = ''`,
+			u).Scan(&n)
 		if want := map[string]int{alice.ID: 1, "": 2}[u]; err != nil || n != want {
 			t.Errorf("%d links of %q, want %d: %v", n, u, want, err)
 		}
 	}
 	// A person whose user name is their own address gets one.
-	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "carol@example.com", Email: "carol@example.com", Password: goodPassword})
+	_, err = f.People.AddUser(t.Context(), policy.Operator(),
+		people.Person{Username: "carol@example.com", Email: "carol@example.com", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +190,8 @@ func TestForgottenPasswordFlood(t *testing.T) {
 	f := begin(t, mailsTo(nowhere))
 	f.addressed("alice")
 	f.sql(`INSERT INTO mails (id, kind, body, attempts, created_at, due_at, expires_at, network)
-		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) SELECT 'n' || i, 'asked', '', 0, 0, 0, 99999999999, 'n' || i FROM n`)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) SELECT 'n' || i, 'asked', '', 0, 0, 0,
+			99999999999, 'n' || i FROM n`)
 	f.forgets(t, "alice", "192.0.2.1", "")
 	for i, name := range []string{"alice", "nobody"} {
 		f.forgets(t, name, "198.51.100."+strconv.Itoa(i+1), "503 temporarily_unavailable")
@@ -253,7 +263,8 @@ func TestResetLink(t *testing.T) {
 				t.Error(err)
 			}
 			time.Sleep(time.Second)
-			for _, err := range []error{second(f.People.ResetLink(t.Context(), late)), f.People.ResetByLink(t.Context(), late, "another few words")} {
+			for _, err := range []error{second(f.People.ResetLink(t.Context(), late)),
+				f.People.ResetByLink(t.Context(), late, "another few words")} {
 				if !errors.Is(err, oauth.ErrNotFound) {
 					t.Error(err)
 				}
@@ -377,8 +388,10 @@ func TestAddressIsVerifiedAnew(t *testing.T) {
 		{"cleared", true, false, false, true, false},
 	} {
 		address := "a@example.com"
-		u, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: strings.ReplaceAll(strings.ReplaceAll(test.name, " ", "-"), ",", ""), Email: address, Password: goodPassword,
-			Profile: &people.Profile{EmailVerified: test.before, Nickname: "al"}})
+		u, err := f.People.AddUser(t.Context(), policy.Operator(),
+			people.Person{Username: strings.ReplaceAll(strings.ReplaceAll(test.name, " ", "-"), ",", ""), Email: address,
+				Password: goodPassword,
+				Profile:  &people.Profile{EmailVerified: test.before, Nickname: "al"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -439,12 +452,14 @@ func TestMailQueue(t *testing.T) {
 		sent := store(u)
 		runs(func() bool { return f.count("mails") == 0 })
 		got := server.Messages(t)
-		if len(got) != 1 || got[0].To[0] != "alice@example.com" || got[0].Header.Get("Message-ID") != "<"+sent.ID+"@auth.example>" {
+		if len(got) != 1 || got[0].To[0] != "alice@example.com" || got[0].Header.Get("Message-ID") != "<"+sent.ID+
+			"@auth.example>" {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("a message that cannot be opened is given up", func(t *testing.T) {
-		f.sql(`INSERT INTO mails (id, kind, body, attempts, created_at, due_at, expires_at) VALUES ('x', 'password', 'altered', 0, 0, 0, 99999999999)`)
+		f.sql(`INSERT INTO mails (id, kind, body, attempts, created_at, due_at, expires_at) VALUES ('x', 'password',
+			'altered', 0, 0, 0, 99999999999)`)
 		m := store(u)
 		f.sql(`UPDATE mails SET kind = 'address' WHERE id = '` + m.ID + `'`) // it is bound to its kind
 		runs(func() bool { return f.count("mails") == 0 })

@@ -111,11 +111,14 @@ func TestResourceRequested(t *testing.T) {
 		{"without the parameter, the server", app, nil, server, "no error"},
 		{"RFC6749/3.2 without a value", app, []string{"resource", ""}, server, "no error"},
 		{"RFC8707/2.2 one", app, []string{"resource", files, "scope", "read"}, files, "no error"},
-		{"RFC8707/2 the registered form goes into aud", app, []string{"resource", "HTTPS://Mail.Example:443"}, mailbox, "no error"},
+		{"RFC8707/2 the registered form goes into aud", app, []string{"resource", "HTTPS://Mail.Example:443"}, mailbox,
+			"no error"},
 		{"RFC8707/2 several", app, []string{"resource", files, "resource", mailbox}, files + " " + mailbox, "no error"},
-		{"RFC8707/2 the same twice", app, []string{"resource", mailbox, "resource", "https://mail.example"}, mailbox, "no error"},
+		{"RFC8707/2 the same twice", app, []string{"resource", mailbox, "resource", "https://mail.example"}, mailbox,
+			"no error"},
 		{"the server by its URI", app, []string{"resource", server + "/"}, server, "no error"},
-		{"the server and another", app, []string{"resource", mailbox, "resource", server}, mailbox + " " + server, "no error"},
+		{"the server and another", app, []string{"resource", mailbox, "resource", server}, mailbox + " " + server,
+			"no error"},
 		{"the default of the application", limited, []string{"scope", "read"}, files, "no error"},
 		{"another of the application", limited, []string{"resource", server}, server, "no error"},
 		{"a slash more than the application has", limited, []string{"resource", files + "/"}, files, "no error"},
@@ -127,13 +130,17 @@ func TestResourceRequested(t *testing.T) {
 		{"a longer path", app, []string{"resource", files + "/a"}, "", "400 invalid_target"},
 		{"RFC8707/2 with a fragment", app, []string{"resource", mailbox + "#a"}, "", "400 invalid_target"},
 		{"RFC8707/2 relative", app, []string{"resource", "/v1"}, "", "400 invalid_target"},
-		{"one of two is unknown", app, []string{"resource", mailbox, "resource", "https://unknown.example"}, "", "400 invalid_target"},
+		{"one of two is unknown", app, []string{"resource", mailbox, "resource", "https://unknown.example"}, "",
+			"400 invalid_target"},
 		{"too many", app, many, "", "400 invalid_target"},
 		{"a scope of another resource", app, []string{"resource", files, "scope", "groups"}, "", "400 invalid_scope"},
-		{"a scope of one of two", app, []string{"resource", files, "resource", mailbox, "scope", "read groups"}, "", "400 invalid_scope"},
-		{"a scope of the server, and a resource", app, []string{"resource", files, "resource", server, "scope", "groups"}, "", "400 invalid_scope"},
+		{"a scope of one of two", app, []string{"resource", files, "resource", mailbox, "scope", "read groups"}, "",
+			"400 invalid_scope"},
+		{"a scope of the server, and a resource", app, []string{"resource", files, "resource", server, "scope", "groups"}, "",
+			"400 invalid_scope"},
 		{"RFC9068/3 opaque and signed", app, []string{"resource", mailbox, "resource", signedAPI}, "", "400 invalid_target"},
-		{"the scope introspection is for the server", f.app(introspects), []string{"resource", mailbox, "scope", "introspection"}, "", "400 invalid_scope"},
+		{"the scope introspection is for the server", f.app(introspects),
+			[]string{"resource", mailbox, "scope", "introspection"}, "", "400 invalid_scope"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			answer, err := f.token(test.app, append([]string{"grant_type", policy.GrantClient}, test.form...)...)
@@ -171,7 +178,8 @@ func TestResourceNarrowed(t *testing.T) {
 	_, err = f.exchange(app, code(), "resource", server)
 	wantError(t, err, "400 invalid_target")
 	first := f.must(f.exchange(app, code(), "resource", files))
-	if got := []string{f.aud(first.AccessToken), first.Scope}; !cmp.Equal(got, []string{files, "openid read"}) || first.IDToken == "" {
+	if got := []string{f.aud(first.AccessToken), first.Scope}; !cmp.Equal(got, []string{files, "openid read"}) ||
+		first.IDToken == "" {
 		t.Error(got)
 	}
 	second := f.must(f.refresh(app, first.RefreshToken, "resource", mailbox))
@@ -212,7 +220,8 @@ func TestResourceNarrowed(t *testing.T) {
 		f.wantActive(false, second.AccessToken)
 		f.wantActive(true, first.AccessToken, third.AccessToken)
 		// What was issued for a resource that is gone is not for one with a slash more.
-		f.sql(`UPDATE tokens SET resource = REPLACE(resource, '#', '/#') WHERE resource LIKE '` + files + `#%' AND NOT refresh`)
+		f.sql(`UPDATE tokens SET resource = REPLACE(resource, '#', '/#') WHERE resource LIKE '` + files +
+			`#%' AND NOT refresh`)
 		f.forgetCopies()
 		f.wantActive(false, first.AccessToken)
 		_, err = f.refresh(app, third.RefreshToken, "resource", mailbox)
@@ -245,8 +254,10 @@ func TestResourceOnlyAtTheTokenEndpoint(t *testing.T) {
 	answer := f.must(f.exchange(app, f.code(app, s), "resource", server))
 	_, err = f.refresh(app, answer.RefreshToken, "resource", files)
 	wantError(t, err, "400 invalid_target")
-	answer = f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "resource", mailbox))
-	if got := f.aud(answer.AccessToken) + " " + f.aud(f.must(f.refresh(app, answer.RefreshToken)).AccessToken); got != mailbox+" "+mailbox {
+	answer = f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword,
+		"resource", mailbox))
+	if got := f.aud(answer.AccessToken) + " " +
+		f.aud(f.must(f.refresh(app, answer.RefreshToken)).AccessToken); got != mailbox+" "+mailbox {
 		t.Error(got)
 	}
 }
@@ -256,7 +267,8 @@ func TestResourceConsent(t *testing.T) {
 	f := withResources(t)
 	s, app := f.login("alice"), f.app()
 	asks := func(pairs ...string) bool {
-		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, append([]string{"scope", "read"}, pairs...)...), s)
+		asked, err := f.Authorizations.RequiredInteraction(t.Context(),
+			f.authorize(app, append([]string{"scope", "read"}, pairs...)...), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +310,8 @@ func TestResourceConsent(t *testing.T) {
 	if got := strings.Join(shown, " "); got != files+" "+mailbox+" "+signedAPI {
 		t.Errorf("the account page shows %q", got)
 	}
-	a, err := f.Authorizations.Authorize(t.Context(), f.query(app, "scope", "openid read", "prompt", "none", "resource", signedAPI))
+	a, err := f.Authorizations.Authorize(t.Context(),
+		f.query(app, "scope", "openid read", "prompt", "none", "resource", signedAPI))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +323,8 @@ func TestResourceConsent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "Another name", Scopes: []string{"read"}})
+		err = f.Resources.Change(t.Context(), policy.Operator(), was,
+			resources.Registration{Name: "Another name", Scopes: []string{"read"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +373,8 @@ func TestResourceRegistration(t *testing.T) {
 	configured := resources.Registration{URI: "https://configured.example", Name: "Configured", Scopes: []string{"read"}}
 	f := withResources(t, func(c *Config) { c.Resources.Configured = []resources.Registration{configured} })
 	alice := f.login("alice").User
-	_, err := f.Resources.Add(t.Context(), policy.By(alice), resources.Registration{URI: "https://alice.example", Name: "Mine"})
+	_, err := f.Resources.Add(t.Context(), policy.By(alice),
+		resources.Registration{URI: "https://alice.example", Name: "Mine"})
 	wantError(t, err, "403 access_denied")
 	_, err = f.Resources.Resources(t.Context(), policy.By(alice))
 	wantError(t, err, "403 access_denied")
@@ -377,17 +392,21 @@ func TestResourceRegistration(t *testing.T) {
 		_, err := f.Resources.Add(t.Context(), policy.Operator(), r)
 		wantInvalid(t, err, field)
 	}
-	for field, uri := range map[string]string{"taken": "https://FILES.example/v1", "the server": server, "configured": "https://configured.example/"} {
+	for field, uri := range map[string]string{"taken": "https://FILES.example/v1", "the server": server,
+		"configured": "https://configured.example/"} {
 		_, err := f.Resources.Add(t.Context(), policy.Operator(), resources.Registration{URI: uri, Name: field})
 		wantInvalid(t, err, "uri")
 	}
-	_, err = f.Resources.Add(t.Context(), policy.Operator(), resources.Registration{URI: "https://x.example", Name: "x", Scopes: []string{"introspection"}})
+	_, err = f.Resources.Add(t.Context(), policy.Operator(),
+		resources.Registration{URI: "https://x.example", Name: "x", Scopes: []string{"introspection"}})
 	wantInvalid(t, err, "scopes")
 	wantInvalid(t, f.Resources.Delete(t.Context(), policy.Operator(), "https://configured.example"), "uri")
-	if err := f.Resources.Delete(t.Context(), policy.Operator(), "https://unknown.example"); !errors.Is(err, oauth.ErrNotFound) {
+	if err := f.Resources.Delete(t.Context(), policy.Operator(), "https://unknown.example"); !errors.Is(err,
+		oauth.ErrNotFound) {
 		t.Error(err)
 	}
-	if got := f.aud(f.must(f.token(f.app(), "grant_type", policy.GrantClient, "resource", "https://configured.example")).AccessToken); got != configured.URI {
+	if got := f.aud(f.must(f.token(f.app(), "grant_type", policy.GrantClient, "resource", "https://configured.example")).
+		AccessToken); got != configured.URI {
 		t.Error(got)
 	}
 	t.Run("two changes at the same moment", func(t *testing.T) {
@@ -400,7 +419,8 @@ func TestResourceRegistration(t *testing.T) {
 	})
 	t.Run("a scope that the operator has removed stays", func(t *testing.T) {
 		f.sql(
-			`UPDATE resources SET scopes = 'read gone', introspectors = '` + "\n" + refused.Application.ClientID + "\n" + `' WHERE uri = '` + files + `'`,
+			`UPDATE resources SET scopes = 'read gone', introspectors = '` + "\n" + refused.Application.ClientID + "\n" +
+				`' WHERE uri = '` + files + `'`,
 		)
 		was, err := f.Resources.Resource(t.Context(), policy.Operator(), files)
 		if err != nil {

@@ -45,7 +45,8 @@ func TestRevocation(t *testing.T) {
 		})
 	}
 	t.Run("RFC7009/2.1 an application's own token goes alone", func(t *testing.T) {
-		first, second := f.must(f.token(app, "grant_type", policy.GrantClient)), f.must(f.token(app, "grant_type", policy.GrantClient))
+		first, second := f.must(f.token(app, "grant_type", policy.GrantClient)),
+			f.must(f.token(app, "grant_type", policy.GrantClient))
 		wantError(t, revoke(app, "token", first.AccessToken), "no error")
 		f.wantActive(false, first.AccessToken)
 		f.wantActive(true, second.AccessToken)
@@ -55,7 +56,8 @@ func TestRevocation(t *testing.T) {
 		for _, token := range []string{"unknown", answer.AccessToken, answer.AccessToken, answer.RefreshToken, "\x01", "ü"} {
 			wantError(t, revoke(app, "token", token), "no error")
 		}
-		for token, unknown := range map[string]bool{"unknown": true, answer.RefreshToken: true, f.tokens(app, s).AccessToken: false} {
+		for token, unknown := range map[string]bool{"unknown": true, answer.RefreshToken: true,
+			f.tokens(app, s).AccessToken: false} {
 			revoked, err := f.Tokens.Revoke(t.Context(), by(app, "token", token), "")
 			if err != nil || revoked.Unknown != unknown {
 				t.Errorf("%v, %v, want unknown: %t", revoked, err, unknown)
@@ -67,20 +69,24 @@ func TestRevocation(t *testing.T) {
 		for _, test := range []struct {
 			by    *clients.Registered
 			token string
-		}{{other, answer.AccessToken}, {other, answer.RefreshToken}, {open, answer.RefreshToken}, {other, native.AccessToken}, {open2, native.RefreshToken}, {other, machine.AccessToken}} {
+		}{{other, answer.AccessToken}, {other, answer.RefreshToken}, {open, answer.RefreshToken}, {other, native.AccessToken},
+			{open2, native.RefreshToken}, {other, machine.AccessToken}} {
 			wantError(t, revoke(test.by, "token", test.token), "400 invalid_grant")
 		}
-		f.wantActive(true, answer.AccessToken, answer.RefreshToken, native.AccessToken, native.RefreshToken, machine.AccessToken)
+		f.wantActive(true, answer.AccessToken, answer.RefreshToken, native.AccessToken, native.RefreshToken,
+			machine.AccessToken)
 	})
 	t.Run("RFC7009/2.1 who does not prove who it is revokes nothing", func(t *testing.T) {
 		answer := f.tokens(app, s)
-		for _, r := range []*clients.Registered{{Application: app.Application, Secret: "wrong"}, {Application: app.Application, Secret: ""}} {
+		for _, r := range []*clients.Registered{{Application: app.Application, Secret: "wrong"},
+			{Application: app.Application, Secret: ""}} {
 			_, err := f.Tokens.Revoke(t.Context(), by(r, "token", answer.AccessToken), "")
 			wantError(t, err, "401 invalid_client")
 		}
 		_, err := f.Tokens.Revoke(t.Context(), post(values("token", answer.AccessToken)), "")
 		wantError(t, err, "401 invalid_client")
-		_, err = f.Tokens.Revoke(t.Context(), with(post(values("token", answer.AccessToken)), "Bearer "+answer.AccessToken), "")
+		_, err = f.Tokens.Revoke(t.Context(), with(post(values("token", answer.AccessToken)), "Bearer "+answer.AccessToken),
+			"")
 		wantError(t, err, "401 invalid_client")
 		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
 	})
@@ -108,11 +114,13 @@ func TestRevokeAll(t *testing.T) {
 	f := begin(t, shortJWT)
 	alice, bob := f.login("alice"), f.person("bob")
 	other := f.app(grants(policy.GrantCode, policy.GrantClient))
-	for name, format := range map[string]func(*clients.Registration){policy.FormatOpaque: func(*clients.Registration) {}, policy.FormatJWT: signed} {
+	for name, format := range map[string]func(*clients.Registration){policy.FormatOpaque: func(*clients.Registration) {},
+		policy.FormatJWT: signed} {
 		app := f.app(format, grants(policy.GrantCode, policy.GrantClient))
 		held := func() []string {
 			mine := f.tokens(app, alice)
-			return []string{f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken, mine.AccessToken, mine.RefreshToken}
+			return []string{f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken, mine.AccessToken,
+				mine.RefreshToken}
 		}
 		old, theirs := held(), f.tokens(other, alice)
 		code := f.code(app, alice)

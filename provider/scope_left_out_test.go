@@ -18,7 +18,8 @@ import (
 // An application that asks for more than this server has gets the rest, wherever it asks. The response says what it got
 // (RFC 6749 §5.1), and the log what was left out.
 func TestScopesAreLeftOutEverywhere(t *testing.T) {
-	const asked, got, left = "unknown read introspection write", "read write", "unknown (unknown), introspection (not allowed)"
+	const asked, got, left = "unknown read introspection write", "read write", "unknown (unknown), introspection (not " +
+		"allowed)"
 	f := begin(t)
 	app, tv, s := f.app(), f.television(), f.login("alice")
 	check := func(t *testing.T, scope, omitted string) {
@@ -60,7 +61,8 @@ func TestScopesAreLeftOutEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, got, pushed.LeftOut.String())
-		a, err := f.Authorizations.Authorize(t.Context(), values("client_id", app.Application.ClientID, "request_uri", pushed.RequestURI))
+		a, err := f.Authorizations.Authorize(t.Context(),
+			values("client_id", app.Application.ClientID, "request_uri", pushed.RequestURI))
 		if err != nil || a.Refused != nil {
 			t.Fatal(a, err)
 		}
@@ -76,7 +78,8 @@ func TestScopesAreLeftOutEverywhere(t *testing.T) {
 		check(t, answer.Scope, answer.LeftOut.String())
 	})
 	t.Run("password", func(t *testing.T) {
-		answer := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", asked))
+		answer := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword,
+			"scope", asked))
 		check(t, answer.Scope, answer.LeftOut.String())
 	})
 	t.Run("device", func(t *testing.T) {
@@ -145,8 +148,9 @@ func TestAgentsAskForMoreScopes(t *testing.T) {
 		change func(*Config)
 		scopes map[string]string // what the agent asks for, and gets, or the error
 	}{
-		"with OpenID Connect": {openID, map[string]string{"read": "read", "read openid": "read openid", "read offline_access": "read",
-			"read openid offline_access": "read openid offline_access", "offline_access read": "read"}},
+		"with OpenID Connect": {openID,
+			map[string]string{"read": "read", "read openid": "read openid", "read offline_access": "read",
+				"read openid offline_access": "read openid offline_access", "offline_access read": "read"}},
 		"without": {func(*Config) {}, map[string]string{"read": "read", "read offline_access": "read",
 			"read openid": "400 invalid_scope", "read openid offline_access": "400 invalid_scope"}},
 	} {
@@ -165,7 +169,8 @@ func TestAgentsAskForMoreScopes(t *testing.T) {
 					continue
 				}
 				first := f.tokens(agent, s, "scope", asked, "resource", tools)
-				for what, answer := range map[string]*tokens.TokenResponse{"the first token": first, "after a refresh": f.must(f.refresh(agent, first.RefreshToken, "resource", tools))} {
+				for what, answer := range map[string]*tokens.TokenResponse{"the first token": first,
+					"after a refresh": f.must(f.refresh(agent, first.RefreshToken, "resource", tools))} {
 					if answer.Scope != want || (answer.IDToken != "") != strings.Contains(want, "openid") {
 						t.Errorf("%s, %s: scope %q, ID token %q", asked, what, answer.Scope, answer.IDToken)
 					}

@@ -12,10 +12,13 @@ import (
 func TestSecretRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
-		for name, change := range map[string]func(*clients.Registration){"hashed": func(*clients.Registration) {}, "readable": func(r *clients.Registration) { r.HashClientSecret = false }, "chosen": func(r *clients.Registration) { r.ClientSecret = "chosen by a person" }} {
+		for name, change := range map[string]func(*clients.Registration){
+			"hashed": func(*clients.Registration) {}, "readable": func(r *clients.Registration) { r.HashClientSecret = false },
+			"chosen": func(r *clients.Registration) { r.ClientSecret = "chosen by a person" }} {
 			app := f.app(change)
 			works := func(secret string) bool {
-				_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient)
+				_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type",
+					policy.GrantClient)
 				if err != nil && kind(err) != "401 invalid_client" {
 					t.Fatal(err)
 				}

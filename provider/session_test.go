@@ -24,7 +24,8 @@ func TestSession(t *testing.T) {
 	}
 	sign := func(t *testing.T, f *fixture) string {
 		t.Helper()
-		in, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1", UserAgent: "agent"})
+		in, err := f.People.Login(t.Context(), "alice", goodPassword,
+			people.Browser{Address: "192.0.2.1", UserAgent: "agent"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,8 @@ func TestSession(t *testing.T) {
 	})
 	bubble("no cookie, and none that is near a right one", func(t *testing.T, f *fixture) {
 		cookie := sign(t, f)
-		for _, near := range []string{"", cookie[1:], cookie + "A", cookie + "=", swapCase(cookie), seal.Digest(cookie), " " + cookie} {
+		for _, near := range []string{"", cookie[1:], cookie + "A", cookie + "=", swapCase(cookie), seal.Digest(cookie),
+			" " + cookie} {
 			if alive(t, f, near) {
 				t.Errorf("%q is a session", near)
 			}

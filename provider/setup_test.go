@@ -36,7 +36,8 @@ func TestSetup(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			<-start
-			results <- f.People.Setup(t.Context(), link, people.Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
+			results <- f.People.Setup(t.Context(), link,
+				people.Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
 		})
 	}
 	close(start)

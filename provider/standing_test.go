@@ -233,12 +233,14 @@ func selectedByStanding(t *testing.T, open clients.OpenConfig) {
 	for _, responsible := range []string{storage.ByOperator, storage.ByOwner, storage.ByNobody} {
 		for _, owner := range []string{"plain", "disabled", "root", "formerroot", ""} {
 			app := f.app().Application
-			f.sql("UPDATE applications SET responsible = '" + responsible + "', owner_id = (SELECT id FROM users WHERE username = '" + owner + "') WHERE id = '" + app.ID + "'")
+			f.sql("UPDATE applications SET responsible = '" + responsible + "', owner_id = (SELECT id FROM users WHERE " +
+				"username = '" + owner + "') WHERE id = '" + app.ID + "'")
 		}
 	}
 	f.sql(
 		"UPDATE applications SET origin = 'registration' WHERE owner_id = (SELECT id FROM users WHERE username = 'plain')",
-		"UPDATE applications SET origin = 'document', client_id = 'https://agent.example/' || id WHERE owner_id = (SELECT id FROM users WHERE username = 'root')",
+		"UPDATE applications SET origin = 'document', client_id = 'https://agent.example/' || id WHERE owner_id = (SELECT "+
+			"id FROM users WHERE username = 'root')",
 	)
 	all, total, err := f.Clients.Applications(t.Context(), policy.Operator(), storage.Selection{}, 100, 0)
 	if err != nil || total != 15 {

@@ -9,7 +9,8 @@ import (
 // strange makes an application one for which nobody is responsible.
 func (f *fixture) strange(app *clients.Registered) {
 	f.t.Helper()
-	f.sql("UPDATE applications SET responsible = 'nobody', owner_id = NULL, origin = 'registration' WHERE id = '" + app.Application.ID + "'")
+	f.sql("UPDATE applications SET responsible = 'nobody', owner_id = NULL, origin = 'registration' WHERE id = '" +
+		app.Application.ID + "'")
 }
 
 // A stranger who registered a command for an application on the device, before such redirect URIs were

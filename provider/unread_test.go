@@ -30,13 +30,16 @@ func TestAttackAssertionOfARefusedRequestIsReplayed(t *testing.T) {
 	form := "application/x-www-form-urlencoded"
 	typed := "client_assertion_type=" + url.QueryEscape(clientauth.AssertionType)
 	for name, wrong := range map[string]func(*http.Request, string){
-		"in the query":               query,
-		"in the query and the body":  func(r *http.Request, _ string) { r.URL.RawQuery = "a=b" },
-		"as text":                    func(r *http.Request, _ string) { r.Header.Set("Content-Type", "text/plain") },
-		"without a media type":       func(r *http.Request, _ string) { r.Header.Del("Content-Type") },
-		"in JSON":                    body("application/json", `{"client_assertion": "JWT"}`),
-		"in parts":                   body("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"client_assertion\"\r\n\r\nJWT\r\n--x--\r\n"),
-		"beside Basic":               func(r *http.Request, _ string) { r.SetBasicAuth(other.Application.ClientID, other.Secret) },
+		"in the query":              query,
+		"in the query and the body": func(r *http.Request, _ string) { r.URL.RawQuery = "a=b" },
+		"as text":                   func(r *http.Request, _ string) { r.Header.Set("Content-Type", "text/plain") },
+		"without a media type":      func(r *http.Request, _ string) { r.Header.Del("Content-Type") },
+		"in JSON":                   body("application/json", `{"client_assertion": "JWT"}`),
+		"in parts": body("multipart/form-data; boundary=x",
+			"--x\r\nContent-Disposition: form-data; name=\"client_assertion\"\r\n\r\nJWT\r\n--x--\r\n"),
+		"beside Basic": func(r *http.Request, _ string) {
+			r.SetBasicAuth(other.Application.ClientID, other.Secret)
+		},
 		"beside a bearer token":      func(r *http.Request, _ string) { r.Header.Set("Authorization", "Bearer x") },
 		"beside client_secret":       body(form, typed+"&client_assertion=JWT&client_secret=x"),
 		"for another client":         body(form, typed+"&client_assertion=JWT&client_id="+other.Application.ClientID),
@@ -71,10 +74,16 @@ func TestAttackProofOfARefusedRequestIsReplayed(t *testing.T) {
 		"a grant of others": func(*http.Request) *http.Request {
 			return by(app, "grant_type", policy.GrantDevice, "device_code", "x")
 		},
-		"a wrong secret":          func(r *http.Request) *http.Request { r.SetBasicAuth(app.Application.ClientID, "x"); return r },
+		"a wrong secret": func(r *http.Request) *http.Request {
+			r.SetBasicAuth(app.Application.ClientID, "x")
+			return r
+		},
 		"no client":               func(r *http.Request) *http.Request { r.Header.Del("Authorization"); return r },
 		"parameters in the query": func(r *http.Request) *http.Request { r.URL.RawQuery = "a=b"; return r },
-		"another media type":      func(r *http.Request) *http.Request { r.Header.Set("Content-Type", "text/plain"); return r },
+		"another media type": func(r *http.Request) *http.Request {
+			r.Header.Set("Content-Type", "text/plain")
+			return r
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.t = t
@@ -85,7 +94,8 @@ func TestAttackProofOfARefusedRequestIsReplayed(t *testing.T) {
 			wantReplay(t, name, f.send("token", proving(by(app, "grant_type", policy.GrantClient), proof)))
 		})
 	}
-	for name, pairs := range map[string][]string{"a request URI": {"request_uri", "urn:x"}, "a wrong secret": {"client_secret", "x"}} {
+	for name, pairs := range map[string][]string{"a request URI": {"request_uri", "urn:x"},
+		"a wrong secret": {"client_secret", "x"}} {
 		t.Run("pushed with "+name, func(t *testing.T) {
 			f.t = t
 			proof, r := f.proof(key, "par", nil), by(app, pairs...)

@@ -188,8 +188,10 @@ func TestAddingSomebodyWithRights(t *testing.T) {
 	}
 	for who, actor := range map[string]policy.Actor{"a-program": {}, "root": policy.By(root)} {
 		for what, change := range map[string]func(*people.Person){
-			"an administrator":   func(p *people.Person) { p.Administrator = true },
-			"a verified address": func(p *people.Person) { p.Email, p.Profile = "a@example.org", &people.Profile{EmailVerified: true} },
+			"an administrator": func(p *people.Person) { p.Administrator = true },
+			"a verified address": func(p *people.Person) {
+				p.Email, p.Profile = "a@example.org", &people.Profile{EmailVerified: true}
+			},
 			"a verified number": func(p *people.Person) {
 				p.Profile = &people.Profile{PhoneNumber: "+441632960961", PhoneNumberVerified: true}
 			},

@@ -18,8 +18,10 @@ func TestWeakRedirectURIByStanding(t *testing.T) {
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
 	root.Administrator = true
 	const app, plain = "audiobookshelf://oauth", "http://grafana.lan:3000/cb"
-	phone := clients.Registration{Name: "Phone", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{app, callback}, PostLogoutURIs: []string{app}}
-	site := clients.Registration{Name: "Site", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{plain}, HashClientSecret: true}
+	phone := clients.Registration{Name: "Phone", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{app, callback}, PostLogoutURIs: []string{app}}
+	site := clients.Registration{Name: "Site", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{plain}, HashClientSecret: true}
 	for _, r := range []clients.Registration{phone, site} {
 		_, err := f.Clients.Register(t.Context(), policy.ByConfirmed(alice), r)
 		wantInvalid(t, err, "redirect_uris")
@@ -57,7 +59,8 @@ func TestWeakRedirectURIByStanding(t *testing.T) {
 			t.Errorf("%q and %q are registered", a.RedirectURIs, a.PostLogoutURIs)
 		}
 		now, more := f.Rules.EffectiveRights(a)
-		if more != (want != "no error") || strings.Contains(now.RedirectURIs, app) == more || len(RedirectWarnings(now)) > 0 == more {
+		if more != (want != "no error") || strings.Contains(now.RedirectURIs, app) == more ||
+			len(RedirectWarnings(now)) > 0 == more {
 			t.Errorf("the page shows %q with the warnings %q, and more: %t", now.RedirectURIs, RedirectWarnings(now), more)
 		}
 	}
@@ -95,7 +98,8 @@ func TestAttackOwnerAddsWeakRedirectURI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := clients.Registration{Name: "Renamed", ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true, AccessTokenFormat: a.AccessTokenFormat}
+	r := clients.Registration{Name: "Renamed", ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes),
+		RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true, AccessTokenFormat: a.AccessTokenFormat}
 	_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(alice), id, f.version(id), r)
 	wantError(t, err, "no error")
 	r.RedirectURIs = []string{"oc://ios.owncloud.com", "oc://evil"}

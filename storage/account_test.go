@@ -15,7 +15,8 @@ func TestUpdateUserWritesWhatMayChangeAndNothingElse(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		change := alice
-		change.Username, change.UsernameKey, change.Email, change.FirstName, change.LastName, change.Administrator = "Anna", "anna", "anna@example.com", "Anna", "A", true
+		change.Username, change.UsernameKey, change.Email, change.FirstName, change.LastName, change.Administrator = "Anna",
+			"anna", "anna@example.com", "Anna", "A", true
 		want := change
 		change.Number, change.Password, change.CreatedAt, change.PasswordChangedAt = 99, "stolen", 1, 2
 		must(t, w.UpdateUser(t.Context(), change, nil, nil, Beside{}))
@@ -62,7 +63,8 @@ func rowsOf(t *testing.T, s *Store, userID string) map[string]int {
 		rows[table] = count(t, s, `SELECT COUNT(*) FROM `+table+` WHERE user_id = $1`, userID)
 	}
 	digests := []string{}
-	must(t, s.write.SelectContext(t.Context(), &digests, `SELECT t.digest FROM tokens t JOIN grants g ON g.id = t.grant_id WHERE g.user_id = $1`, userID))
+	must(t, s.write.SelectContext(t.Context(), &digests, `SELECT t.digest FROM tokens t JOIN grants g ON g.id = t.grant_id
+		WHERE g.user_id = $1`, userID))
 	for _, digest := range digests {
 		_, err := s.TokenByDigest(t.Context(), digest)
 		if err == nil {
@@ -255,7 +257,8 @@ func TestPasswordThatWasResetIsNotChangedByItsOldOne(t *testing.T) {
 		alice, _, _ := w.scene(t, "alice")
 		here := w.session(t, alice.ID)
 		must(t, w.SetPassword(t.Context(), alice.ID, "reset", later))
-		is(t, "ChangePassword", w.ChangePassword(t.Context(), alice.Password, "thief's", later, renewal(here), false), ErrSpent)
+		is(t, "ChangePassword", w.ChangePassword(t.Context(), alice.Password, "thief's", later, renewal(here), false),
+			ErrSpent)
 		if got := proof(w.Store, alice.ID); got != "reset" {
 			t.Errorf("the password is %q", got)
 		}
@@ -372,11 +375,16 @@ func TestUpdateUserOverwritesNothingUnseen(t *testing.T) {
 		must(t, w.AddGroup(t.Context(), "staff", at))
 		must(t, w.AddGroup(t.Context(), "crew", at))
 		for what, change := range map[string]string{
-			"username": `UPDATE users SET username = 'other' WHERE id = $1`, "email": `UPDATE users SET email = 'new@company.example' WHERE id = $1`,
-			"first name": `UPDATE users SET first_name = 'Other' WHERE id = $1`, "last name": `UPDATE users SET last_name = 'Other' WHERE id = $1`,
-			"profile": `UPDATE users SET profile = '{"nickname":"other"}' WHERE id = $1`, "enabled": `UPDATE users SET active = FALSE WHERE id = $1`,
-			"rights": `UPDATE users SET administrator = TRUE WHERE id = $1`, "a group more": `INSERT INTO memberships (user_id, group_name) VALUES ($1, 'crew')`,
-			"a group less": `DELETE FROM memberships WHERE user_id = $1`, "another group": `UPDATE memberships SET group_name = 'crew' WHERE user_id = $1`,
+			"username": `UPDATE users SET username = 'other' WHERE id = $1`, "email": `UPDATE users
+				SET email = 'new@company.example' WHERE id = $1`,
+			"first name": `UPDATE users SET first_name = 'Other' WHERE id = $1`, "last name": `UPDATE users
+				SET last_name = 'Other' WHERE id = $1`,
+			"profile": `UPDATE users SET profile = '{"nickname":"other"}' WHERE id = $1`, "enabled": `UPDATE users
+				SET active = FALSE WHERE id = $1`,
+			"rights": `UPDATE users SET administrator = TRUE WHERE id = $1`, "a group more": `INSERT INTO memberships (user_id,
+				group_name) VALUES ($1, 'crew')`,
+			"a group less": `DELETE FROM memberships WHERE user_id = $1`, "another group": `UPDATE memberships
+				SET group_name = 'crew' WHERE user_id = $1`,
 			"deleted": `DELETE FROM users WHERE id = $1`,
 		} {
 			u := newUser(strings.ReplaceAll(what, " ", ""))
@@ -427,11 +435,14 @@ func TestUpdateUserWithAPassword(t *testing.T) {
 			{"a session that has ended", change, seen, &ended, ErrSpent},
 			{"nothing of it", change, seen, &r, nil},
 		} {
-			is(t, test.what, w.UpdateUser(t.Context(), test.u, nil, &test.still, Beside{By: test.by, Password: "new", Notices: []NewMail{newMail(alice)}}), test.want)
+			is(t, test.what, w.UpdateUser(t.Context(), test.u, nil, &test.still,
+				Beside{By: test.by, Password: "new", Notices: []NewMail{newMail(alice)}}), test.want)
 			got, err := w.UserByID(t.Context(), alice.ID)
 			must(t, err)
 			messages := len(w.due(t, at))
-			if stored := got.Username == "carol" && got.Password == "new" && got.PasswordChangedAt == later; stored != (test.want == nil) || !stored && got != seen.User || messages != 0 != stored {
+			if stored := got.Username == "carol" && got.Password == "new" &&
+				got.PasswordChangedAt == later; stored != (test.want == nil) || !stored && got != seen.User ||
+				messages != 0 != stored {
 				t.Errorf("%s: %+v, %d messages", test.what, got, messages)
 			}
 		}

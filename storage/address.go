@@ -27,8 +27,10 @@ func (t tx) convertAddresses() ([]string, error) {
 		record, list, taken string
 		changes             []string
 	}{
-		{"a person", `SELECT id, email FROM users` + beyond, `SELECT EXISTS (SELECT 1 FROM users WHERE LOWER(email) = LOWER($1))`,
-			[]string{`UPDATE users SET email = $3 WHERE id = $1 AND email = $2`, `UPDATE links SET email = $3 WHERE user_id = $1 AND email = $2`}},
+		{"a person", `SELECT id, email FROM users` + beyond, `SELECT EXISTS (SELECT 1 FROM users
+			WHERE LOWER(email) = LOWER($1))`,
+			[]string{`UPDATE users SET email = $3 WHERE id = $1 AND email = $2`, `UPDATE links SET email = $3 WHERE user_id = $1
+				AND email = $2`}},
 		{"an invitation", `SELECT id, email FROM invitations` + beyond + ` AND NOT asked`,
 			`SELECT EXISTS (SELECT 1 FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked)`, toInvitation},
 		// A stranger can ask for a link to any address, which takes it from nobody.
@@ -43,7 +45,9 @@ func (t tx) convertAddresses() ([]string, error) {
 			}
 			err = t.get(&taken, of.taken, next)
 			if err == nil && taken {
-				notes = append(notes, fmt.Sprintf("the address %q of %s (%s) stays as it is, and is not found: another one has %s. Change one of the two", one.Email, of.record, one.ID, next))
+				notes = append(notes,
+					fmt.Sprintf("the address %q of %s (%s) stays as it is, and is not found: another one has %s. Change one of the "+
+						"two", one.Email, of.record, one.ID, next))
 				continue
 			}
 			for _, change := range of.changes {

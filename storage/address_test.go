@@ -15,7 +15,8 @@ func TestStoredAddressesAreFoundByTheirALabels(t *testing.T) {
 			must(t, w.AddUser(t.Context(), u, nil))
 			return u
 		}
-		ann, upper, holder, latter := store("ann", "ann@bücher.example"), store("upper", "Dan@BÜCHER.example"), store("holder", "bob@xn--bcher-kva.example"), store("second", "bob@bücher.example")
+		ann, upper, holder, latter := store("ann", "ann@bücher.example"), store("upper", "Dan@BÜCHER.example"),
+			store("holder", "bob@xn--bcher-kva.example"), store("second", "bob@bücher.example")
 		twice := []User{store("one", "eve@bücher.example"), store("two", "EVE@bücher.example")}
 		local, plain := store("local", "änn@bücher.example"), store("plain", "carol@company.example")
 		link := newLink(ann, LinkReset)
@@ -32,7 +33,8 @@ func TestStoredAddressesAreFoundByTheirALabels(t *testing.T) {
 		for _, is := range []struct {
 			of   User
 			want string
-		}{{ann, "ann@xn--bcher-kva.example"}, {upper, "Dan@xn--bcher-kva.example"}, {holder, "bob@xn--bcher-kva.example"}, {latter, "bob@bücher.example"}, {local, "änn@bücher.example"}, {plain, "carol@company.example"}} {
+		}{{ann, "ann@xn--bcher-kva.example"}, {upper, "Dan@xn--bcher-kva.example"}, {holder, "bob@xn--bcher-kva.example"},
+			{latter, "bob@bücher.example"}, {local, "änn@bücher.example"}, {plain, "carol@company.example"}} {
 			u, err := w.UserByID(t.Context(), is.of.ID)
 			if err != nil || u.Email != is.want {
 				t.Errorf("%s: %q, %v", is.of.Username, u.Email, err)
@@ -44,7 +46,8 @@ func TestStoredAddressesAreFoundByTheirALabels(t *testing.T) {
 			t.Errorf("%d people have the address, %v", len(same), err)
 		}
 		notes := strings.Join(done.Notes, "\n")
-		if len(done.Notes) != 2 || !strings.Contains(notes, "bob@bücher.example") || !strings.Contains(strings.ToLower(notes), "eve@bücher.example") {
+		if len(done.Notes) != 2 || !strings.Contains(notes, "bob@bücher.example") ||
+			!strings.Contains(strings.ToLower(notes), "eve@bücher.example") {
 			t.Errorf("notes: %s", notes)
 		}
 		is(t, "a link that was sent before", second(w.LinkByDigest(t.Context(), link.Digest, LinkReset, at)), nil)
@@ -64,7 +67,8 @@ func TestAskedLinksTakeNoAddress(t *testing.T) {
 		must(t, w.AddInvitations(t.Context(), nil, []NewInvitation{invited, second, stays, holder}, 100))
 		asked, behind := newInvitation("new@xn--bcher-kva.example"), newInvitation("two@bücher.example")
 		asked.Asked, behind.Asked = true, true
-		must(t, w.atomically(t.Context(), func(x tx) error { return errors.Join(x.addInvitation(asked), x.addInvitation(behind)) }))
+		must(t, w.atomically(t.Context(),
+			func(x tx) error { return errors.Join(x.addInvitation(asked), x.addInvitation(behind)) }))
 		_, err := w.exec(t.Context(), `UPDATE schema_version SET version = 35`)
 		must(t, err)
 		done, err := w.migrateOne(t.Context())

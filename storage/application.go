@@ -130,10 +130,13 @@ var (
 		"pkce":            "CASE WHEN a.pkce_exempt THEN 'if-sent' WHEN a.pkce_required THEN 'required' ELSE '' END",
 	}) + ` FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 	insertApplication = inserted(columnsOfApplication, "applications", applicationPKCE)
-	updateApplication = `UPDATE applications SET ` + updated(columnsOfApplication, applicationPKCE) + `, registration_digest = NULL, version = version + 1,
+	updateApplication = `UPDATE applications SET ` + updated(columnsOfApplication, applicationPKCE) +
+		`, registration_digest = NULL, version = version + 1,
 		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
-		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = (:was.pkce = 'if-sent')
-		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`
+		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent
+			AND pkce_exempt = (:was.pkce = 'if-sent')
+		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '')
+			AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`
 )
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -188,7 +191,8 @@ func (t tx) roomForOpen(a Application, most int) error {
 	_, err := t.exec(`UPDATE departures SET deleted = deleted`) // the table always has one row
 	var n struct{ Total, Documents int }
 	if err == nil {
-		err = t.get(&n, `SELECT COUNT(*) AS total, COUNT(CASE WHEN origin = 'document' THEN 1 END) AS documents FROM applications WHERE responsible = 'nobody'`)
+		err = t.get(&n, `SELECT COUNT(*) AS total, COUNT(CASE WHEN origin = 'document' THEN 1 END) AS documents
+			FROM applications WHERE responsible = 'nobody'`)
 	}
 	alike := n.Total - n.Documents
 	if a.Origin == FromDocument {
@@ -240,23 +244,29 @@ const (
 
 // selectedApplications is the condition of a Selection. It computes the standing as
 // policy.StandingOf does.
-const selectedApplications = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')
-	AND ($4 = '' OR $4 = CASE WHEN a.responsible = 'nobody' THEN 'open' WHEN a.responsible = 'operator' OR u.administrator AND u.active THEN 'administrator' ELSE 'person' END
+const selectedApplications = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!'
+	OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')
+	AND ($4 = '' OR $4 = CASE WHEN a.responsible = 'nobody' THEN 'open' WHEN a.responsible = 'operator' OR u.administrator
+		AND u.active THEN 'administrator' ELSE 'person' END
 		OR $4 = 'suspended' AND (a.responsible = 'owner' AND NOT COALESCE(u.active, FALSE)
 			OR a.responsible = 'nobody' AND (a.origin = 'document' AND $7 OR a.origin = 'registration' AND $8)))
-	AND ($5 = '' OR a.origin = CASE $5 WHEN 'unknown' THEN '' ELSE $5 END) AND ($6 = 0 OR a.last_used_at < $6 AND a.created_at < $6 AND a.renewed_at < $6)`
+	AND ($5 = '' OR a.origin = CASE $5 WHEN 'unknown' THEN '' ELSE $5 END) AND ($6 = 0 OR a.last_used_at < $6
+		AND a.created_at < $6 AND a.renewed_at < $6)`
 
 // Applications lists applications by name, and returns the number of all that match.
 func (s *Store) Applications(ctx context.Context, of Selection, limit, offset int) ([]Application, int, error) {
 	folded, written := likePatterns(of.Search)
-	args := []any{of.OwnerID, folded, written, of.Standing, of.Origin, of.UnusedSince, of.Closed.Documents, of.Closed.Registration}
+	args := []any{of.OwnerID, folded, written, of.Standing, of.Origin, of.UnusedSince, of.Closed.Documents,
+		of.Closed.Registration}
 	var total int
-	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+selectedApplications, args...)
+	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+
+		selectedApplications, args...)
 	if err != nil {
 		return nil, 0, err
 	}
 	var found []Application
-	err = s.all(ctx, &found, selectApplication+selectedApplications+` ORDER BY LOWER(a.name), a.id LIMIT $9 OFFSET $10`, append(args, limit, offset)...)
+	err = s.all(ctx, &found, selectApplication+selectedApplications+` ORDER BY LOWER(a.name), a.id LIMIT $9 OFFSET $10`,
+		append(args, limit, offset)...)
 	return found, total, err
 }
 
@@ -285,9 +295,12 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 // AssignApplication changes the owner of an application (nil: no owner) and who is
 // responsible for it. It returns ErrSpent if the application has changed since it was
 // read.
-func (s *Store) AssignApplication(ctx context.Context, was Application, owner *string, responsible string, now int64) error {
+func (s *Store) AssignApplication(ctx context.Context, was Application, owner *string, responsible string,
+	now int64) error {
 	return s.atomically(ctx, func(t tx) error {
-		n, err := t.assign(nil, owner, responsible, now, `id = $4 AND version = $5 AND responsible = $6 AND COALESCE(owner_id, '') = COALESCE($7, '')`, was.ID, was.Version, was.Responsible, was.OwnerID)
+		n, err := t.assign(nil, owner, responsible, now,
+			`id = $4 AND version = $5 AND responsible = $6 AND COALESCE(owner_id, '') = COALESCE($7, '')`, was.ID, was.Version,
+			was.Responsible, was.OwnerID)
 		if err == nil && len(n) == 0 {
 			err = ErrSpent
 		}
@@ -299,10 +312,13 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 // condition selects. An administrator's permissions and the consents of people were
 // given to the previous owner's application. So assign switches the permissions off and
 // deletes the consents. Whoever registered it by a request may not change it any more.
-func (t tx) assign(each *Event, owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
+func (t tx) assign(each *Event, owner *string, responsible string, now int64, where string,
+	args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
-		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE, refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END,
-		claims_in_id_token = CASE claims_in_id_token WHEN 'off' THEN 'off' ELSE '' END, management = '', registration_digest = NULL WHERE `+where+returningNames, append([]any{owner, responsible, now}, args...)...)
+		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE,
+			refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END,
+		claims_in_id_token = CASE claims_in_id_token WHEN 'off' THEN 'off' ELSE '' END, management = '',
+			registration_digest = NULL WHERE `+where+returningNames, append([]any{owner, responsible, now}, args...)...)
 	ids, err = t.forgetIntrospectors(each, ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)
@@ -336,7 +352,8 @@ func (s *Store) LongestSigned(ctx context.Context) (int64, error) {
 // RotateSecret replaces the client secret that the caller read. The old secret works
 // until oldUntil. It returns ErrSpent if another rotation came first.
 func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUntil, now int64) error {
-	err := s.changeApplication(ctx, id, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4, secret = $3, updated_at = $5, version = version + 1 WHERE id = $1 AND secret = $2`,
+	err := s.changeApplication(ctx, id, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4,
+		secret = $3, updated_at = $5, version = version + 1 WHERE id = $1 AND secret = $2`,
 		id, was, secret, oldUntil, now)
 	if err == ErrNotFound {
 		return ErrSpent

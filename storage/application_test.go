@@ -15,7 +15,8 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
 		a.MayIntrospect, a.SkipConsent, a.PKCE, a.RequirePushed = true, true, "if-sent", true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, a.IntrospectionAlg = 60, 1<<40, later, "PS256"
-		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
+		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes = "ES256", true,
+			"https://c.example/r", "PS256", "jwt"
 		a.RefreshRotation, a.ClaimsInIDToken, a.Program = "off", "off", "grafana"
 		must(t, w.AddApplication(t.Context(), a, 0))
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
@@ -75,16 +76,20 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
 		must(t, w.AddApplication(t.Context(), a, 0))
 		change := a
-		change.Name, change.ClientType, change.GrantTypes, change.RedirectURIs, change.Scopes = "New", "public", "password", "https://c.example/", ""
+		change.Name, change.ClientType, change.GrantTypes, change.RedirectURIs, change.Scopes = "New", "public", "password",
+			"https://c.example/", ""
 		change.HashClientSecret, change.Secret, change.OldSecret = false, "the same, sealed", ""
 		change.MayIntrospect, change.SkipConsent, change.PKCE, change.RequirePushed = true, true, "required", true
-		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt, change.IntrospectionAlg = 1, 2, later, "EdDSA"
-		change.ObjectAlgorithm, change.RequireSigned, change.RequestURIs, change.ResponseAlgorithm, change.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
+		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt, change.IntrospectionAlg = 1, 2,
+			later, "EdDSA"
+		change.ObjectAlgorithm, change.RequireSigned, change.RequestURIs, change.ResponseAlgorithm,
+			change.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
 		change.RefreshRotation, change.ClaimsInIDToken = "on", "on"
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		want.Version = 1
-		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt, change.Program = other.ClientID, nil, 7, 8, "gitea"
+		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt, change.Program = other.ClientID, nil,
+			7, 8, "gitea"
 		must(t, w.UpdateApplication(t.Context(), change, a))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
@@ -162,7 +167,8 @@ func TestSecretIsRotatedOnce(t *testing.T) {
 			return stores[i%2].RotateSecret(t.Context(), a.ID, a.Secret, fmt.Sprint("secret ", i), later, later)
 		}))
 		want := a
-		want.Secret, want.OldSecret, want.OldSecretExpiresAt, want.UpdatedAt = fmt.Sprint("secret ", winner), a.Secret, later, later
+		want.Secret, want.OldSecret, want.OldSecretExpiresAt, want.UpdatedAt = fmt.Sprint("secret ", winner), a.Secret,
+			later, later
 		want.Version = 1
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
@@ -182,14 +188,16 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		alice, a, gone := w.scene(t, "alice")
 		b := w.application(t, "Other")
 		stays := w.family(t, alice.ID, b.ID)
-		tokens := map[string]string{"access": gone.access, "refresh": gone.refresh, "its own": "own", "other access": stays.access, "other's own": "other own"}
+		tokens := map[string]string{"access": gone.access, "refresh": gone.refresh, "its own": "own",
+			"other access": stays.access, "other's own": "other own"}
 		must(t, w.AddToken(t.Context(), Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}))
 		must(t, w.AddToken(t.Context(), Token{Digest: "other own", ApplicationID: &b.ID, ExpiresAt: later}))
 		for _, id := range []string{a.ID, b.ID} {
 			w.keepConsent(t, Consent{alice.ID, id, "read", "", at, 0})
 		}
 		must(t, w.DeleteApplication(t.Context(), a.ID))
-		want := map[string]bool{"access": false, "refresh": false, "its own": false, "other access": true, "other's own": true}
+		want := map[string]bool{"access": false, "refresh": false, "its own": false, "other access": true,
+			"other's own": true}
 		if diff := cmp.Diff(want, live(t, w.Store, tokens)); diff != "" {
 			t.Error(diff)
 		}
@@ -225,7 +233,8 @@ func TestDeletedApplicationWithSpacesIsForgotten(t *testing.T) {
 		a.ClientID = "urn:my client 100%"
 		must(t, w.AddApplication(t.Context(), a, 0))
 		all := []string{"client", "urn:my", a.ClientID, a.ClientID + " 2", "100%"}
-		must(t, w.AddResource(t.Context(), Resource{Key: "https://api.example", URI: "https://api.example", Introspectors: NewIntrospectors(all)}, 9))
+		must(t, w.AddResource(t.Context(),
+			Resource{Key: "https://api.example", URI: "https://api.example", Introspectors: NewIntrospectors(all)}, 9))
 		must(t, w.DeleteApplication(t.Context(), a.ID))
 		found, err := w.Resources(t.Context())
 		must(t, err)
@@ -274,7 +283,8 @@ func TestApplicationSearchAndPages(t *testing.T) {
 				got = append(got, a.Name)
 			}
 			if !slices.Equal(got, c.want) || total != c.total {
-				t.Errorf("owner %q, search %q, limit %d, offset %d: got %q of %d, want %q of %d", c.owner, c.search, c.limit, c.offset, got, total, c.want, c.total)
+				t.Errorf("owner %q, search %q, limit %d, offset %d: got %q of %d, want %q of %d", c.owner, c.search, c.limit,
+					c.offset, got, total, c.want, c.total)
 			}
 		}
 	})

@@ -120,7 +120,8 @@ func TestWritesThatComeTogetherFailAlone(t *testing.T) {
 		var conflicts atomic.Int64
 		for i, err := range race(200, func(i int) error {
 			if i%50 != 7 {
-				return w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", i), ApplicationID: &a.ID, Scope: "read", IssuedAt: at, ExpiresAt: later})
+				return w.AddToken(t.Context(),
+					Token{Digest: fmt.Sprint("token ", i), ApplicationID: &a.ID, Scope: "read", IssuedAt: at, ExpiresAt: later})
 			}
 			err := w.AddGroup(t.Context(), "taken", at)
 			if errors.Is(err, ErrConflict) {

@@ -168,8 +168,12 @@ func TestConnectionsToAServerThatOnlyReadsAreLeft(t *testing.T) {
 	var err error
 	// The single statement runs first. A transaction declares itself as writing, which
 	// overrides this way to make the server read-only.
-	eventually(t, "a statement is refused", func() bool { err = w.AddGroup(t.Context(), rand.Text(), at); return err != nil })
-	for name, err := range map[string]error{"a statement": err, "a transaction": w.AddUser(t.Context(), newUser("alice"), nil)} {
+	eventually(t, "a statement is refused", func() bool {
+		err = w.AddGroup(t.Context(), rand.Text(), at)
+		return err != nil
+	})
+	for name, err := range map[string]error{"a statement": err,
+		"a transaction": w.AddUser(t.Context(), newUser("alice"), nil)} {
 		notASentinel(t, name, err)
 		if err != nil && !strings.Contains(err.Error(), "session is read-only") {
 			t.Errorf("%s: it did not look for another server: %v", name, err)

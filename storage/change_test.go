@@ -64,8 +64,10 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 		"RevokeGrant":   func(ctx context.Context) error { return w.RevokeGrant(ctx, f.ID) },
 		"RevokeConsent": func(ctx context.Context) error { return w.RevokeConsent(ctx, u.ID, a.ID) },
 		"DisableUser":   func(ctx context.Context) error { return w.DisableUser(ctx, u.ID, at) },
-		"DeleteUser":    func(ctx context.Context) error { return w.DeleteUser(ctx, u.ID, at, Handover{Responsible: ByOperator}) },
-		"SetPassword":   func(ctx context.Context) error { return w.SetPassword(ctx, u.ID, "new", at) },
+		"DeleteUser": func(ctx context.Context) error {
+			return w.DeleteUser(ctx, u.ID, at, Handover{Responsible: ByOperator})
+		},
+		"SetPassword": func(ctx context.Context) error { return w.SetPassword(ctx, u.ID, "new", at) },
 		"ChangePassword": func(ctx context.Context) error {
 			return w.ChangePassword(ctx, u.Password, "new", at, renewal(n), false)
 		},
@@ -149,7 +151,8 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 			if len(told) == 0 {
 				continue
 			}
-			for heard := []Change(nil); !touches(heard, append(told, Change{OfAll, ""})); heard = append(heard, there.take()...) {
+			for heard := []Change(nil); !touches(heard, append(told, Change{OfAll, ""})); heard = append(heard,
+				there.take()...) {
 				select {
 				case <-there.more:
 				case <-time.After(10 * time.Second):
@@ -229,7 +232,8 @@ func TestListenEndsWithItsConnection(t *testing.T) {
 	if told := there.take(); !slices.Contains(told, Change{OfAll, ""}) {
 		t.Errorf("a node that begins to listen may have older copies, and is notified of %v", told)
 	}
-	n := count(t, w.Store, `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'listener'`)
+	n := count(t, w.Store, `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE datname = current_database() AND application_name = 'listener'`)
 	if n == 0 {
 		t.Fatal("nobody listens")
 	}

@@ -18,15 +18,18 @@ type Consent struct {
 // revoked with everything that the application held.
 func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Consent, error) {
 	var c Consent
-	err := s.get(ctx, &c, `SELECT c.user_id, c.application_id, c.scope, c.resource, c.created_at, c.generation FROM consents c
-		JOIN applications a ON a.id = c.application_id AND a.generation = c.generation WHERE c.user_id = $1 AND c.application_id = $2`, userID, applicationID)
+	err := s.get(ctx, &c, `SELECT c.user_id, c.application_id, c.scope, c.resource, c.created_at, c.generation
+		FROM consents c
+		JOIN applications a ON a.id = c.application_id AND a.generation = c.generation WHERE c.user_id = $1
+			AND c.application_id = $2`, userID, applicationID)
 	return c, err
 }
 
 // KeepConsent stores what a person has approved. merge adds it to what was approved before, which is nothing if the
 // consent was revoked. The row is locked between the two, so that no revocation is lost. KeepConsent returns ErrSpent
 // if the session in which the person approved has ended.
-func (s *Store) KeepConsent(ctx context.Context, c Consent, session string, merge func(before, now Consent) Consent) error {
+func (s *Store) KeepConsent(ctx context.Context, c Consent, session string,
+	merge func(before, now Consent) Consent) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.holdSession(session, c.UserID, c.CreatedAt)
 		if err != nil {
@@ -45,7 +48,8 @@ func (s *Store) KeepConsent(ctx context.Context, c Consent, session string, merg
 			before = Consent{} // it was revoked with everything that the application held
 		}
 		c = merge(before, c)
-		return t.one(`UPDATE consents SET scope = $3, resource = $4, generation = $5 WHERE user_id = $1 AND application_id = $2`,
+		return t.one(`UPDATE consents SET scope = $3, resource = $4, generation = $5 WHERE user_id = $1
+			AND application_id = $2`,
 			c.UserID, c.ApplicationID, c.Scope, c.Resource, c.Generation)
 	})
 }
@@ -87,12 +91,16 @@ type Authorized struct {
 // the device can use it for minutes.
 func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
 	var rows []Authorized
-	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, a.client_id, u.username AS owner, x.scope, x.resource, x.since,
-			a.origin, a.responsible, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.last_used_at, a.metadata, a.management FROM (
+	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, a.client_id, u.username AS owner, x.scope,
+		x.resource, x.since,
+			a.origin, a.responsible, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.last_used_at, a.metadata,
+				a.management FROM (
 			SELECT application_id, scope, resource, generation, created_at AS since FROM consents WHERE user_id = $1
 			UNION ALL
-			SELECT application_id, scope, resource, generation, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL OR redirect_uri = '')
-		) x JOIN applications a ON a.id = x.application_id AND a.generation = x.generation LEFT JOIN users u ON u.id = a.owner_id
+			SELECT application_id, scope, resource, generation, created_at AS since FROM grants WHERE user_id = $1
+				AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL OR redirect_uri = '')
+		) x JOIN applications a ON a.id = x.application_id AND a.generation = x.generation LEFT
+			JOIN users u ON u.id = a.owner_id
 		ORDER BY LOWER(a.name), a.id, x.since`, userID, now)
 	return rows, err
 }

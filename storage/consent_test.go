@@ -172,11 +172,15 @@ func TestConsentOfOneWhoIsGoneIsNotKept(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
 		n, others := w.session(t, alice.ID), w.session(t, w.person(t, "bob").ID)
-		is(t, "no such application", w.KeepConsent(t.Context(), Consent{alice.ID, "nothing", "read", "", at, 0}, n.ID, replace), ErrNotFound)
-		is(t, "no such person", w.KeepConsent(t.Context(), Consent{"nobody", a.ID, "read", "", at, 0}, n.ID, replace), ErrSpent)
-		is(t, "another person's session", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, others.ID, replace), ErrSpent)
+		is(t, "no such application", w.KeepConsent(t.Context(), Consent{alice.ID, "nothing", "read", "", at, 0}, n.ID,
+			replace), ErrNotFound)
+		is(t, "no such person", w.KeepConsent(t.Context(), Consent{"nobody", a.ID, "read", "", at, 0}, n.ID, replace),
+			ErrSpent)
+		is(t, "another person's session", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, others.ID,
+			replace), ErrSpent)
 		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
-		is(t, "a session that has ended", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID, replace), ErrSpent)
+		is(t, "a session that has ended", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID,
+			replace), ErrSpent)
 		if n := counts(t, w.Store)["consents"]; n != 0 {
 			t.Errorf("%d consents were stored", n)
 		}
@@ -186,7 +190,8 @@ func TestConsentOfOneWhoIsGoneIsNotKept(t *testing.T) {
 func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
-		kept, lives, waits, expired, foreign := newApplication("b kept"), w.application(t, "A lives"), w.application(t, "waits"), w.application(t, "expired"), w.application(t, "foreign")
+		kept, lives, waits, expired, foreign := newApplication("b kept"), w.application(t, "A lives"),
+			w.application(t, "waits"), w.application(t, "expired"), w.application(t, "foreign")
 		kept.OwnerID, kept.Responsible, kept.Origin = &bob.ID, ByOwner, FromDocument
 		must(t, w.AddApplication(t.Context(), kept, 0))
 		must(t, w.NoteUses(t.Context(), map[string]int64{kept.ID: later}))
@@ -198,19 +203,24 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		old.CodeDigest, old.ExpiresAt = nil, at
 		must(t, w.AddGrantWithTokens(t.Context(), old, newPair(old.ID), proof(w.Store, old.UserID)))
 		direct := newGrant(alice.ID, kept.ID)
-		direct.CodeDigest, direct.Scope, direct.Resource, direct.CreatedAt = nil, "write", "https://b.example/\nhttps://c.example/", at+1
+		direct.CodeDigest, direct.Scope, direct.Resource, direct.CreatedAt = nil, "write",
+			"https://b.example/\nhttps://c.example/", at+1
 		must(t, w.AddGrantWithTokens(t.Context(), direct, newPair(direct.ID), proof(w.Store, direct.UserID)))
 
 		got, err := w.AuthorizedBy(t.Context(), alice.ID, at)
 		must(t, err)
 		want := []Authorized{
-			{ApplicationID: lives.ID, Name: "A lives", ClientID: lives.ClientID, Scope: "read write", Since: at, Responsible: lives.Responsible},
-			{ApplicationID: kept.ID, Name: "b kept", ClientID: kept.ClientID, Owner: &bob.Username, Scope: "read", Resource: "https://a.example/", Since: at - 5},
-			{ApplicationID: kept.ID, Name: "b kept", ClientID: kept.ClientID, Owner: &bob.Username, Scope: "write", Resource: "https://b.example/\nhttps://c.example/", Since: at + 1},
+			{ApplicationID: lives.ID, Name: "A lives", ClientID: lives.ClientID, Scope: "read write", Since: at,
+				Responsible: lives.Responsible},
+			{ApplicationID: kept.ID, Name: "b kept", ClientID: kept.ClientID, Owner: &bob.Username, Scope: "read",
+				Resource: "https://a.example/", Since: at - 5},
+			{ApplicationID: kept.ID, Name: "b kept", ClientID: kept.ClientID, Owner: &bob.Username, Scope: "write",
+				Resource: "https://b.example/\nhttps://c.example/", Since: at + 1},
 		}
 		for i := range want[1:] {
 			kept := &want[1+i]
-			kept.Origin, kept.Responsible, kept.LastUsedAt, kept.OwnerActive, kept.OwnerAdministrator = FromDocument, ByOwner, later, &bob.Active, &bob.Administrator
+			kept.Origin, kept.Responsible, kept.LastUsedAt, kept.OwnerActive, kept.OwnerAdministrator = FromDocument, ByOwner,
+				later, &bob.Active, &bob.Administrator
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -231,14 +241,16 @@ func TestRevokedConsentEndsEveryFamilyBetweenTheTwo(t *testing.T) {
 		w.addGrant(t, waiting)
 		bob, b := w.person(t, "bob"), w.application(t, "Other")
 		bobs, others := w.family(t, bob.ID, a.ID), w.family(t, alice.ID, b.ID)
-		for _, c := range []Consent{{alice.ID, a.ID, "read", "", at, 0}, {bob.ID, a.ID, "read", "", at, 0}, {alice.ID, b.ID, "read", "", at, 0}} {
+		for _, c := range []Consent{{alice.ID, a.ID, "read", "", at, 0}, {bob.ID, a.ID, "read", "", at, 0},
+			{alice.ID, b.ID, "read", "", at, 0}} {
 			w.keepConsent(t, c)
 		}
 		session := w.session(t, alice.ID)
 		must(t, w.AddToken(t.Context(), Token{Digest: "the application's own", ApplicationID: &a.ID, ExpiresAt: later}))
 
 		must(t, w.RevokeConsent(t.Context(), alice.ID, a.ID))
-		got := live(t, w.Store, map[string]string{"first": first.access, "second": second.refresh, "bob's": bobs.access, "other": others.refresh, "own": "the application's own"})
+		got := live(t, w.Store, map[string]string{"first": first.access, "second": second.refresh, "bob's": bobs.access,
+			"other": others.refresh, "own": "the application's own"})
 		want := map[string]bool{"first": false, "second": false, "bob's": true, "other": true, "own": true}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -42,7 +42,8 @@ const ExpiredDeviceLife = 600
 // CodesEnd returns the time at which the device code and the user code expire.
 func (d Device) CodesEnd() int64 { return d.ExpiresAt - ExpiredDeviceLife }
 
-const deviceColumns = `digest, user_code, application_id, scope, resource, state, poll_interval, next_poll_at, charged_to, network, address, user_agent, created_at, expires_at`
+const deviceColumns = `digest, user_code, application_id, scope, resource, state, poll_interval, ` +
+	`next_poll_at, charged_to, network, address, user_agent, created_at, expires_at`
 
 // AddDevice stores a request. It returns ErrConflict if another request has the same user
 // code. It returns ErrFull if the quota has most pending requests already, or if perNetwork of
@@ -54,9 +55,11 @@ func (s *Store) AddDevice(ctx context.Context, d Device, most, perNetwork int) e
 	if !errors.Is(err, ErrFull) || most == 0 {
 		return err
 	}
-	n, err := s.exec(ctx, `DELETE FROM devices WHERE digest = (SELECT digest FROM (SELECT digest, ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, digest) AS turn
+	n, err := s.exec(ctx, `DELETE FROM devices WHERE digest = (SELECT digest FROM (SELECT digest,
+		ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, digest) AS turn
 			FROM devices WHERE charged_to = $1 AND state = 'pending' AND expires_at > $2) x
-		WHERE turn > 1 + (SELECT COUNT(*) FROM devices WHERE charged_to = $1 AND network = $3 AND state = 'pending' AND expires_at > $2) ORDER BY turn DESC, digest LIMIT 1)`,
+		WHERE turn > 1 + (SELECT COUNT(*) FROM devices WHERE charged_to = $1 AND network = $3 AND state = 'pending'
+			AND expires_at > $2) ORDER BY turn DESC, digest LIMIT 1)`,
 		d.ChargedTo, d.CreatedAt+ExpiredDeviceLife, d.Network)
 	if err == nil && n == 0 {
 		err = ErrFull // no other network has more
@@ -69,11 +72,15 @@ func (s *Store) AddDevice(ctx context.Context, d Device, most, perNetwork int) e
 
 func (s *Store) insertDevice(ctx context.Context, d Device, most, perNetwork int) error {
 	n, err := s.exec(ctx, `INSERT INTO devices (`+deviceColumns+`)
-		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT), CAST($8 AS BIGINT),
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT),
+			CAST($7 AS BIGINT), CAST($8 AS BIGINT),
 			CAST($9 AS TEXT), CAST($10 AS TEXT), CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS BIGINT), CAST($14 AS BIGINT)
-		WHERE (CAST($15 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND state = 'pending' AND expires_at > $17 LIMIT $15) x) < $15)
-		AND (CAST($16 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND network = $10 AND state = 'pending' AND expires_at > $17 LIMIT $16) x) < $16)`,
-		d.Digest, d.UserCode, d.ApplicationID, d.Scope, d.Resource, d.State, d.Interval, d.NextPollAt, d.ChargedTo, d.Network, d.Address, d.UserAgent, d.CreatedAt, d.ExpiresAt, most, perNetwork, d.CreatedAt+ExpiredDeviceLife)
+		WHERE (CAST($15 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9
+			AND state = 'pending' AND expires_at > $17 LIMIT $15) x) < $15)
+		AND (CAST($16 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9
+			AND network = $10 AND state = 'pending' AND expires_at > $17 LIMIT $16) x) < $16)`,
+		d.Digest, d.UserCode, d.ApplicationID, d.Scope, d.Resource, d.State, d.Interval, d.NextPollAt, d.ChargedTo, d.Network,
+		d.Address, d.UserAgent, d.CreatedAt, d.ExpiresAt, most, perNetwork, d.CreatedAt+ExpiredDeviceLife)
 	if err == nil && n == 0 {
 		err = ErrFull
 	}
@@ -115,7 +122,8 @@ func newPollDevices() (statements [7]string) {
 		statements[i] = `UPDATE devices SET
 				poll_interval = CASE WHEN next_poll_at > $2 THEN poll_interval + $3 ELSE poll_interval END,
 				next_poll_at = CASE WHEN next_poll_at > $2 THEN next_poll_at ELSE $1 + poll_interval END
-			WHERE digest IN (` + strings.Join(digests, ", ") + `) AND digest || ' ' || application_id IN (` + strings.Join(pairs, ", ") + `) AND state = $4 AND expires_at > $5
+			WHERE digest IN (` + strings.Join(digests, ", ") + `) AND digest || ' ' || application_id IN (` +
+			strings.Join(pairs, ", ") + `) AND state = $4 AND expires_at > $5
 			RETURNING digest, application_id, next_poll_at <> $1 + poll_interval AS early`
 	}
 	return statements
@@ -138,7 +146,8 @@ func pollArguments(now int64, polls []poll) []any {
 func (s *Store) PollDevice(ctx context.Context, digest, applicationID string, now int64) (bool, error) {
 	if s.embedded {
 		var result pollResult
-		err := s.writeRow(ctx, &result, pollDevices[0], pollArguments(now, []poll{{digest: digest, applicationID: applicationID}})...)
+		err := s.writeRow(ctx, &result, pollDevices[0],
+			pollArguments(now, []poll{{digest: digest, applicationID: applicationID}})...)
 		return result.Early, err
 	}
 	ctx, done := s.begin(ctx, pollDevices[0])
@@ -167,7 +176,8 @@ func (s *Store) pollTogether(batch []poll) []error {
 	}
 	outcomes := make([]error, len(batch))
 	for i, p := range batch {
-		at := slices.IndexFunc(results, func(r pollResult) bool { return r.Digest == p.digest && r.ApplicationID == p.applicationID })
+		at := slices.IndexFunc(results,
+			func(r pollResult) bool { return r.Digest == p.digest && r.ApplicationID == p.applicationID })
 		if at < 0 {
 			outcomes[i] = ErrNotFound
 			continue
@@ -188,7 +198,8 @@ func (s *Store) DeviceByCode(ctx context.Context, digest string) (Device, error)
 // DeviceByUserCode reads a pending request by the keyed digest of its user code.
 func (s *Store) DeviceByUserCode(ctx context.Context, userCode string, now int64) (Device, error) {
 	var d Device
-	err := s.get(ctx, &d, `SELECT `+deviceColumns+` FROM devices WHERE user_code = $1 AND state = 'pending' AND expires_at > $2`, userCode, now+ExpiredDeviceLife)
+	err := s.get(ctx, &d, `SELECT `+deviceColumns+` FROM devices WHERE user_code = $1 AND state = 'pending'
+		AND expires_at > $2`, userCode, now+ExpiredDeviceLife)
 	return d, err
 }
 

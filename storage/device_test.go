@@ -11,8 +11,10 @@ import (
 
 // newDevice returns a request whose codes are valid until at+300.
 func newDevice(applicationID string) Device {
-	return Device{Digest: rand.Text(), UserCode: rand.Text(), ApplicationID: applicationID, Scope: "read write", Resource: "https://files.example/",
-		State: DevicePending, Interval: 5, NextPollAt: at, ChargedTo: "owner", Network: "192.0.2.1", Address: "192.0.2.1", UserAgent: "television",
+	return Device{Digest: rand.Text(), UserCode: rand.Text(), ApplicationID: applicationID, Scope: "read write",
+		Resource: "https://files.example/",
+		State:    DevicePending, Interval: 5, NextPollAt: at, ChargedTo: "owner", Network: "192.0.2.1", Address: "192.0.2.1",
+		UserAgent: "television",
 		CreatedAt: at, ExpiresAt: at + 300 + ExpiredDeviceLife}
 }
 
@@ -45,7 +47,8 @@ func TestDeviceIsReadByBothCodes(t *testing.T) {
 		}
 		_, err := w.DeviceByUserCode(t.Context(), d.UserCode, d.CodesEnd())
 		is(t, "an expired user code", err, ErrNotFound)
-		is(t, "the same user code again", w.AddDevice(t.Context(), Device{Digest: "other", UserCode: d.UserCode}, 0, 0), ErrConflict)
+		is(t, "the same user code again", w.AddDevice(t.Context(), Device{Digest: "other", UserCode: d.UserCode}, 0, 0),
+			ErrConflict)
 	})
 }
 

@@ -37,7 +37,8 @@ func (a alone) writesOfEachKind(t *testing.T) map[string]func(context.Context) e
 	g := newGrant(alice.ID, app.ID)
 	a.addGrant(t, g)
 	pair := newPair(g.ID)
-	d := Device{Digest: rand.Text(), UserCode: rand.Text(), ApplicationID: app.ID, State: DevicePending, Interval: 5, CreatedAt: at, ExpiresAt: at + 10_000}
+	d := Device{Digest: rand.Text(), UserCode: rand.Text(), ApplicationID: app.ID, State: DevicePending, Interval: 5,
+		CreatedAt: at, ExpiresAt: at + 10_000}
 	must(t, a.AddDevice(t.Context(), d, 0, 0))
 	value := func() OneTime { return OneTime{rand.Text(), later, at} }
 	return map[string]func(context.Context) error{

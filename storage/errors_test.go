@@ -40,28 +40,36 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddInvitations": func(ctx context.Context) error {
 			return s.AddInvitations(ctx, nil, []NewInvitation{newInvitation("x@example.com")}, 1)
 		},
-		"RenewInvitation":    func(ctx context.Context) error { return s.RenewInvitation(ctx, "x", newInvitation("x@example.com"), 1) },
+		"RenewInvitation": func(ctx context.Context) error {
+			return s.RenewInvitation(ctx, "x", newInvitation("x@example.com"), 1)
+		},
 		"InvitationByDigest": func(ctx context.Context) error { return drop(s.InvitationByDigest(ctx, "x", at)) },
 		"Invitation":         func(ctx context.Context) error { return drop(s.Invitation(ctx, "x")) },
 		"Invitations": func(ctx context.Context) error {
 			_, _, err := s.Invitations(ctx, "", 1, 0)
 			return err
 		},
-		"InvitationTo":          func(ctx context.Context) error { return drop(s.InvitationTo(ctx, "x@example.com")) },
-		"InvitationsOf":         func(ctx context.Context) error { return drop(s.InvitationsOf(ctx, "x", at)) },
-		"IsInvited":             func(ctx context.Context) error { return drop(s.IsInvited(ctx, "x@example.com", at)) },
-		"DeleteInvitation":      func(ctx context.Context) error { return s.DeleteInvitation(ctx, "x") },
-		"AnswerSignUp":          func(ctx context.Context) error { return s.AnswerSignUp(ctx, Mail{ID: "x"}, nil, 1) },
-		"AcceptInvitation":      func(ctx context.Context) error { return drop(s.AcceptInvitation(ctx, "x", u, nil)) },
-		"UsersByAddress":        func(ctx context.Context) error { return drop(s.UsersByAddress(ctx, "x")) },
-		"ForgetIdentity":        func(ctx context.Context) error { return s.ForgetIdentity(ctx, newIdentity("x"), Ways{}) },
-		"DeleteIdentity":        func(ctx context.Context) error { return s.DeleteIdentity(ctx, newIdentity("x"), Ways{}, nil) },
-		"SetMappedGroups":       func(ctx context.Context) error { return drop(s.SetMappedGroups(ctx, "x", []string{"x"}, nil)) },
-		"AddPasskey":            func(ctx context.Context) error { return s.AddPasskey(ctx, newPasskey("x"), Renewal{}, 1) },
-		"Passkey":               func(ctx context.Context) error { return drop(s.Passkey(ctx, "x")) },
-		"PasskeysOf":            func(ctx context.Context) error { return drop(s.PasskeysOf(ctx, "x")) },
-		"RenamePasskey":         func(ctx context.Context) error { return s.RenamePasskey(ctx, "x", "x", "x") },
-		"DeletePasskey":         func(ctx context.Context) error { return s.DeletePasskey(ctx, "x", "x", Ways{Passkeys: true}, nil) },
+		"InvitationTo":     func(ctx context.Context) error { return drop(s.InvitationTo(ctx, "x@example.com")) },
+		"InvitationsOf":    func(ctx context.Context) error { return drop(s.InvitationsOf(ctx, "x", at)) },
+		"IsInvited":        func(ctx context.Context) error { return drop(s.IsInvited(ctx, "x@example.com", at)) },
+		"DeleteInvitation": func(ctx context.Context) error { return s.DeleteInvitation(ctx, "x") },
+		"AnswerSignUp":     func(ctx context.Context) error { return s.AnswerSignUp(ctx, Mail{ID: "x"}, nil, 1) },
+		"AcceptInvitation": func(ctx context.Context) error { return drop(s.AcceptInvitation(ctx, "x", u, nil)) },
+		"UsersByAddress":   func(ctx context.Context) error { return drop(s.UsersByAddress(ctx, "x")) },
+		"ForgetIdentity":   func(ctx context.Context) error { return s.ForgetIdentity(ctx, newIdentity("x"), Ways{}) },
+		"DeleteIdentity": func(ctx context.Context) error {
+			return s.DeleteIdentity(ctx, newIdentity("x"), Ways{}, nil)
+		},
+		"SetMappedGroups": func(ctx context.Context) error {
+			return drop(s.SetMappedGroups(ctx, "x", []string{"x"}, nil))
+		},
+		"AddPasskey":    func(ctx context.Context) error { return s.AddPasskey(ctx, newPasskey("x"), Renewal{}, 1) },
+		"Passkey":       func(ctx context.Context) error { return drop(s.Passkey(ctx, "x")) },
+		"PasskeysOf":    func(ctx context.Context) error { return drop(s.PasskeysOf(ctx, "x")) },
+		"RenamePasskey": func(ctx context.Context) error { return s.RenamePasskey(ctx, "x", "x", "x") },
+		"DeletePasskey": func(ctx context.Context) error {
+			return s.DeletePasskey(ctx, "x", "x", Ways{Passkeys: true}, nil)
+		},
 		"AddSession":            func(ctx context.Context) error { return s.AddSession(ctx, newSession("x"), "", "hash", 0) },
 		"AddSetting":            func(ctx context.Context) error { return drop(s.AddSetting(ctx, "x", "x")) },
 		"AddToken":              func(ctx context.Context) error { return s.AddToken(ctx, pair[0]) },
@@ -73,9 +81,13 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 			_, _, err := s.Applications(ctx, Selection{}, 1, 0)
 			return err
 		},
-		"AssignApplication":        func(ctx context.Context) error { return s.AssignApplication(ctx, a, nil, ByOperator, at) },
-		"EnableUser":               func(ctx context.Context) error { return s.EnableUser(ctx, "x", at) },
-		"EndSessionsBeyond":        func(ctx context.Context) error { return drop(s.EndSessionsBeyond(ctx, "x", "x", 1, at)) },
+		"AssignApplication": func(ctx context.Context) error {
+			return s.AssignApplication(ctx, a, nil, ByOperator, at)
+		},
+		"EnableUser": func(ctx context.Context) error { return s.EnableUser(ctx, "x", at) },
+		"EndSessionsBeyond": func(ctx context.Context) error {
+			return drop(s.EndSessionsBeyond(ctx, "x", "x", 1, at))
+		},
 		"LiveGrants":               func(ctx context.Context) error { return drop(s.LiveGrants(ctx, "x", at, 1)) },
 		"GrantsOf":                 func(ctx context.Context) error { return drop(s.GrantsOf(ctx, "x", "x", at, 1)) },
 		"LiveTokens":               func(ctx context.Context) error { return drop(s.LiveTokens(ctx, "x", at, 1)) },
@@ -89,23 +101,25 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"MembersOf":                func(ctx context.Context) error { return drop(s.MembersOf(ctx, "x")) },
 		"RenameGroup":              func(ctx context.Context) error { return s.RenameGroup(ctx, "x", "y") },
 		"DeleteGroup":              func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
-		"DeleteUser":               func(ctx context.Context) error { return s.DeleteUser(ctx, "x", at, Handover{Responsible: ByOperator}) },
-		"DisableUser":              func(ctx context.Context) error { return s.DisableUser(ctx, "x", at) },
-		"ClaimLogin":               func(ctx context.Context) error { return s.ClaimLogin(ctx, Login{}, at) },
-		"DueLogins":                func(ctx context.Context) error { return drop(s.DueLogins(ctx, at, 1, 1)) },
-		"EndOldSessions":           func(ctx context.Context) error { return drop(s.EndOldSessions(ctx, at, at, 1)) },
-		"PauseLogins":              func(ctx context.Context) error { return s.PauseLogins(ctx, "x", 1, at) },
-		"ForgetLogins":             func(ctx context.Context) error { return drop(s.ForgetLogins(ctx, "x")) },
-		"EndSessions":              func(ctx context.Context) error { return drop(s.EndSessions(ctx, "x", at)) },
-		"ForgetLogin":              func(ctx context.Context) error { return s.ForgetLogin(ctx, Login{}) },
-		"EndSession":               func(ctx context.Context) error { return s.EndSession(ctx, "x", "x", at, false) },
-		"GrantByCode":              func(ctx context.Context) error { return drop(s.GrantByCode(ctx, "x")) },
-		"Groups":                   func(ctx context.Context) error { return drop(s.Groups(ctx)) },
-		"GroupsOf":                 func(ctx context.Context) error { return drop(s.GroupsOf(ctx, "x")) },
-		"Resources":                func(ctx context.Context) error { _, err := s.Resources(ctx); return err },
-		"AddResource":              func(ctx context.Context) error { return s.AddResource(ctx, Resource{Key: "x"}, 10) },
-		"UpdateResource":           func(ctx context.Context) error { return s.UpdateResource(ctx, Resource{Key: "x"}) },
-		"DeleteResource":           func(ctx context.Context) error { return s.DeleteResource(ctx, "x") },
+		"DeleteUser": func(ctx context.Context) error {
+			return s.DeleteUser(ctx, "x", at, Handover{Responsible: ByOperator})
+		},
+		"DisableUser":    func(ctx context.Context) error { return s.DisableUser(ctx, "x", at) },
+		"ClaimLogin":     func(ctx context.Context) error { return s.ClaimLogin(ctx, Login{}, at) },
+		"DueLogins":      func(ctx context.Context) error { return drop(s.DueLogins(ctx, at, 1, 1)) },
+		"EndOldSessions": func(ctx context.Context) error { return drop(s.EndOldSessions(ctx, at, at, 1)) },
+		"PauseLogins":    func(ctx context.Context) error { return s.PauseLogins(ctx, "x", 1, at) },
+		"ForgetLogins":   func(ctx context.Context) error { return drop(s.ForgetLogins(ctx, "x")) },
+		"EndSessions":    func(ctx context.Context) error { return drop(s.EndSessions(ctx, "x", at)) },
+		"ForgetLogin":    func(ctx context.Context) error { return s.ForgetLogin(ctx, Login{}) },
+		"EndSession":     func(ctx context.Context) error { return s.EndSession(ctx, "x", "x", at, false) },
+		"GrantByCode":    func(ctx context.Context) error { return drop(s.GrantByCode(ctx, "x")) },
+		"Groups":         func(ctx context.Context) error { return drop(s.Groups(ctx)) },
+		"GroupsOf":       func(ctx context.Context) error { return drop(s.GroupsOf(ctx, "x")) },
+		"Resources":      func(ctx context.Context) error { _, err := s.Resources(ctx); return err },
+		"AddResource":    func(ctx context.Context) error { return s.AddResource(ctx, Resource{Key: "x"}, 10) },
+		"UpdateResource": func(ctx context.Context) error { return s.UpdateResource(ctx, Resource{Key: "x"}) },
+		"DeleteResource": func(ctx context.Context) error { return s.DeleteResource(ctx, "x") },
 		"AddInitialToken": func(ctx context.Context) error {
 			return s.AddInitialToken(ctx, InitialToken{Digest: "x", ID: "x", ByOperator: true}, 10)
 		},
@@ -119,9 +133,11 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"DeleteRegistration":   func(ctx context.Context) error { return s.DeleteRegistration(ctx, "x") },
 		"NoteWithoutPKCE":      func(ctx context.Context) error { return s.NoteWithoutPKCE(ctx, map[string]int64{a.ID: at}) },
 		"SessionByID":          func(ctx context.Context) error { return drop(s.SessionByID(ctx, "x")) },
-		"NoteKeyUses":          func(ctx context.Context) error { return s.NoteKeyUses(ctx, map[KeyUse]int64{{"x", "x"}: at}) },
-		"KeyUses":              func(ctx context.Context) error { return drop(s.KeyUses(ctx, "x")) },
-		"NoteUses":             func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
+		"NoteKeyUses": func(ctx context.Context) error {
+			return s.NoteKeyUses(ctx, map[KeyUse]int64{{"x", "x"}: at})
+		},
+		"KeyUses":  func(ctx context.Context) error { return drop(s.KeyUses(ctx, "x")) },
+		"NoteUses": func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
 		"EndUnusedApplications": func(ctx context.Context) error {
 			return drop(s.EndUnusedApplications(ctx, at, at, 1, newEvent("deleted", User{})))
 		},
@@ -157,7 +173,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"RotateRefresh":    func(ctx context.Context) error { return s.RotateRefresh(ctx, "x", "x", "", at, at, pair) },
 		"RotateSecret":     func(ctx context.Context) error { return s.RotateSecret(ctx, "x", "x", "y", at, at) },
 		"AddTokenOnce": func(ctx context.Context) error {
-			return s.AddTokenOnce(ctx, Token{Digest: rand.Text(), ApplicationID: new("x"), ExpiresAt: later}, OneTime{rand.Text(), later, at})
+			return s.AddTokenOnce(ctx, Token{Digest: rand.Text(), ApplicationID: new("x"), ExpiresAt: later},
+				OneTime{rand.Text(), later, at})
 		},
 		"SeeOnce":           func(ctx context.Context) error { return s.SeeOnce(ctx, OneTime{rand.Text(), later, at}) },
 		"SessionByDigest":   func(ctx context.Context) error { return drop(s.SessionByDigest(ctx, "x", at, 0)) },
@@ -216,7 +233,9 @@ func TestListOfCallsNamesEveryMethod(t *testing.T) {
 	methods := reflect.TypeOf(s) // an embedded store needs no database for the clock, the turn, and the wait for a standby
 	for i := range methods.NumMethod() {
 		name := methods.Method(i).Name
-		if known[name] == nil && !slices.Contains([]string{"Clock", "EndTurn", "TakeTurn", "Settle", "ConfirmRotation", "Close", "Embedded", "Listen", "OnChange", "OnEvents", "Reclaim", "Stats", "Trace"}, name) {
+		if known[name] == nil &&
+			!slices.Contains([]string{"Clock", "EndTurn", "TakeTurn", "Settle", "ConfirmRotation", "Close", "Embedded", "Listen",
+				"OnChange", "OnEvents", "Reclaim", "Stats", "Trace"}, name) {
 			t.Errorf("calls lacks %s", name)
 		}
 	}
@@ -229,7 +248,8 @@ func notASentinel(t *testing.T, what string, err error) {
 	if err == nil {
 		t.Errorf("%s: no error", what)
 	}
-	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrFactorUsed, ErrLastAdministrator, ErrLastWay, ErrNewerSchema} {
+	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrFactorUsed, ErrLastAdministrator, ErrLastWay,
+		ErrNewerSchema} {
 		if errors.Is(err, sentinel) {
 			t.Errorf("%s: the failure is reported as %v", what, err)
 		}

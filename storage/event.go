@@ -29,12 +29,15 @@ type Event struct {
 	Detail     string `db:"detail"`
 }
 
-const eventColumns = `id, at, since, times, kind, actor_kind, actor_id, actor_name, address, user_agent, person_id, person_name, object_kind, object_id, object_name, detail`
+const eventColumns = `id, at, since, times, kind, actor_kind, actor_id, actor_name, ` +
+	`address, user_agent, person_id, person_name, object_kind, object_id, object_name, detail`
 
-const insertEvent = `INSERT INTO events (` + eventColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (id) DO `
+const insertEvent = `INSERT INTO events (` + eventColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+	$12, $13, $14, $15, $16) ON CONFLICT (id) DO `
 
 func (e Event) values() []any {
-	return []any{e.ID, e.At, e.Since, e.Times, e.Kind, e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName, e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail}
+	return []any{e.ID, e.At, e.Since, e.Times, e.Kind, e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent,
+		e.PersonID, e.PersonName, e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail}
 }
 
 type eventsKey struct{}
@@ -108,7 +111,8 @@ const countEvent = `WITH x (is_full) AS MATERIALIZED (
 	INSERT INTO events (` + eventColumns + `)
 		SELECT CASE WHEN is_full THEN $17 ELSE $1 END, $2, $3, $4, $5, $6, $7, $8, CASE WHEN is_full THEN $18 ELSE $9 END,
 			CASE WHEN is_full THEN $19 ELSE $10 END, $11, $12, $13, $14, $15, $16 FROM x WHERE TRUE
-		ON CONFLICT (id) DO UPDATE SET times = events.times + 1, at = CASE WHEN events.at > excluded.at THEN events.at ELSE excluded.at END
+		ON CONFLICT (id) DO UPDATE SET times = events.times + 1, at = CASE WHEN events.at > excluded.at THEN events.at
+			ELSE excluded.at END
 		RETURNING ` + eventColumns
 
 // CountEvent stores an event that anybody can cause, or counts it if it has a row: its ID is the same
@@ -129,7 +133,8 @@ func (s *Store) CountEvent(ctx context.Context, e, rest Event, most int) error {
 	return err
 }
 
-// countRefusal has the values of e, then the ID and the detail of rest, the range of IDs that share the room, and most - 1.
+// countRefusal has the values of e, then the ID and the detail of rest, the range of IDs that share the room, and most
+// - 1.
 const countRefusal = `WITH x (is_full) AS MATERIALIZED (
 		SELECT NOT EXISTS (SELECT 1 FROM events WHERE id = $1)
 			AND EXISTS (SELECT 1 FROM events WHERE id >= $19 AND id < $20 LIMIT 1 OFFSET $21))
@@ -154,7 +159,8 @@ func (s *Store) CountRefusals(ctx context.Context, refusals []CountedRefusal, mo
 	err := s.atomically(ctx, func(t tx) error {
 		stored = make([]Event, len(refusals))
 		for i, r := range refusals {
-			err := t.write(&stored[i], countRefusal, append(r.values(), r.RestID, r.RestDetail, r.Prefix, endOfPrefix(r.Prefix), most-1)...)
+			err := t.write(&stored[i], countRefusal,
+				append(r.values(), r.RestID, r.RestDetail, r.Prefix, endOfPrefix(r.Prefix), most-1)...)
 			if err != nil {
 				return err
 			}
@@ -179,7 +185,8 @@ func endOfPrefix(prefix string) string { return prefix + "g" }
 // EventsFrom lists at most limit events whose IDs begin with a prefix and are not smaller than from, by ID.
 func (s *Store) EventsFrom(ctx context.Context, prefix, from string, limit int) ([]Event, error) {
 	var found []Event
-	err := s.all(ctx, &found, `SELECT `+eventColumns+` FROM events WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3`, from, endOfPrefix(prefix), limit)
+	err := s.all(ctx, &found, `SELECT `+eventColumns+` FROM events WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3`, from,
+		endOfPrefix(prefix), limit)
 	return found, err
 }
 
@@ -211,7 +218,9 @@ const (
 // column of this condition and the order of the list, so no number of other events makes it slower.
 const (
 	selectEvents = `SELECT ` + eventColumns + ` FROM events WHERE at >= $1 AND at < $2 AND (at, id) < ($3, $4)`
-	restOfEvents = ` AND ($5 = '' OR person_id = $5) AND ($6 = '' OR object_id = $6) AND ($7 = '' OR actor_id = $7) AND ($8 = '' OR address = $8) AND ($9 = '' OR kind = $9)
+	restOfEvents = ` AND ($5 = '' OR person_id = $5) AND ($6 = '' OR object_id = $6) AND ($7 = '' OR actor_id = $7)
+		AND ($8 = '' OR address = $8)
+		AND ($9 = '' OR kind = $9)
 		AND ($11 = '' OR ($11 = 'strangers') = (actor_kind = 'nobody' OR $12 LIKE '%|' || kind || '|%'))
 		ORDER BY at DESC, id DESC LIMIT $10`
 )
@@ -232,14 +241,16 @@ func (s *Store) Events(ctx context.Context, of EventFilter, limit int) ([]Event,
 		first = ` AND kind = $9`
 	}
 	var found []Event
-	err := s.all(ctx, &found, selectEvents+first+restOfEvents, of.Since, cmp.Or(of.Until, math.MaxInt64), cmp.Or(of.BeforeAt, math.MaxInt64), of.BeforeID,
+	err := s.all(ctx, &found, selectEvents+first+restOfEvents, of.Since, cmp.Or(of.Until, math.MaxInt64),
+		cmp.Or(of.BeforeAt, math.MaxInt64), of.BeforeID,
 		of.PersonID, of.ObjectID, of.ActorID, of.Address, of.Kind, limit, string(of.Share), of.Strange)
 	return found, err
 }
 
 // SweepEvents deletes at most limit events of the time before, the oldest first, and returns their number.
 func (s *Store) SweepEvents(ctx context.Context, before int64, limit int) (int64, error) {
-	n, err := s.exec(ctx, `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < $1 ORDER BY at LIMIT $2) AND at < $1`, before, limit)
+	n, err := s.exec(ctx, `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < $1 ORDER BY at LIMIT $2)
+		AND at < $1`, before, limit)
 	s.counters.events.Add(n)
 	return n, err
 }

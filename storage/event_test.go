@@ -13,8 +13,10 @@ import (
 )
 
 func newEvent(kind string, about User) Event {
-	return Event{ID: rand.Text(), At: at, Since: at, Times: 1, Kind: kind, ActorKind: "person", ActorID: about.ID, ActorName: about.Username, Address: "192.0.2.1",
-		UserAgent: "browser", PersonID: about.ID, PersonName: about.Username, ObjectKind: "passkey", ObjectID: "key", ObjectName: "Laptop", Detail: "words"}
+	return Event{ID: rand.Text(), At: at, Since: at, Times: 1, Kind: kind, ActorKind: "person", ActorID: about.ID,
+		ActorName: about.Username, Address: "192.0.2.1",
+		UserAgent: "browser", PersonID: about.ID, PersonName: about.Username, ObjectKind: "passkey", ObjectID: "key",
+		ObjectName: "Laptop", Detail: "words"}
 }
 
 // said returns the kinds and counts of all events, the newest first.
@@ -145,7 +147,8 @@ func TestEventsAreCounted(t *testing.T) {
 		}
 		found, err := w.Events(t.Context(), EventFilter{}, 10)
 		must(t, err)
-		if len(found) != 1 || found[0].Times != 16 || found[0].At != at+15 || found[0].Address != "192.0.2.1" || found[0].PersonName != "alice" {
+		if len(found) != 1 || found[0].Times != 16 || found[0].At != at+15 || found[0].Address != "192.0.2.1" ||
+			found[0].PersonName != "alice" {
 			t.Errorf("%+v", found)
 		}
 		slices.Sort(told)
@@ -197,7 +200,8 @@ func TestAttackNumberOfStatementsOfACountedEvent(t *testing.T) {
 			}
 			found, err := w.Events(t.Context(), of, 10)
 			must(t, err)
-			if i := slices.IndexFunc(found, func(e Event) bool { return what != withoutRoom || e.Address == "" }); i < 0 || found[i].Times != times {
+			if i := slices.IndexFunc(found, func(e Event) bool { return what != withoutRoom || e.Address == "" }); i < 0 ||
+				found[i].Times != times {
 				t.Errorf("%s: %+v, want %d times", what, found, times)
 			}
 		}
@@ -213,7 +217,8 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		var events []Event
-		for i, e := range []Event{newEvent("a", alice), newEvent("b", alice), newEvent("b", bob), newEvent("c", bob), newEvent("c", alice), newEvent("c", alice)} {
+		for i, e := range []Event{newEvent("a", alice), newEvent("b", alice), newEvent("b", bob), newEvent("c", bob),
+			newEvent("c", alice), newEvent("c", alice)} {
 			e.ID, e.At = fmt.Sprint(i), at+int64(i/2) // two each second
 			if i == 3 {
 				e.ActorID, e.ObjectID, e.Address = alice.ID, "another", "198.51.100.1"
@@ -315,8 +320,8 @@ func TestEventsOutliveTheirPersonUntilTheirTimeIsOver(t *testing.T) {
 	})
 }
 
-// Refusals are counted together, on all nodes. Beyond the room of a prefix they share a row, and other prefixes have room
-// of their own.
+// Refusals are counted together, on all nodes. Beyond the room of a prefix they share a row, and other prefixes have
+// room of their own.
 func TestRefusalsAreCounted(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
 		stores := w.pair(t)
@@ -326,7 +331,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 			return CountedRefusal{e, prefix, prefix + "ee", "other"}
 		}
 		for _, err := range race(8, func(i int) error {
-			return stores[i%2].CountRefusals(t.Context(), []CountedRefusal{refusal("ra0", "1a", 5, at+int64(i)), refusal("ra0", "2a", 1, at)}, 3)
+			return stores[i%2].CountRefusals(t.Context(),
+				[]CountedRefusal{refusal("ra0", "1a", 5, at+int64(i)), refusal("ra0", "2a", 1, at)}, 3)
 		}) {
 			must(t, err)
 		}
@@ -351,7 +357,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 		if len(got) != 5 || !strings.HasPrefix(got[0], "ra01a 1a 50 0 100") {
 			t.Errorf("%q", got)
 		}
-		if diff := cmp.Diff([]string{"ra02a 2a 8 0 0", "ra03a 3a 10 100 100", "ra0ee other 30 100 100", "ra14a 4a 1 -5 -5"}, got[1:]); diff != "" {
+		if diff := cmp.Diff([]string{"ra02a 2a 8 0 0", "ra03a 3a 10 100 100", "ra0ee other 30 100 100", "ra14a 4a 1 -5 -5"},
+			got[1:]); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"ra14a 4a 1 -5 -5"}, all("ra", "ra1")); diff != "" {

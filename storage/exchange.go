@@ -37,7 +37,9 @@ func newExchange(spend, prolong step) *exchange {
 	e := &exchange{redeem: spend, extendFamily: prolong}
 	// A signed access token is not stored.
 	e.statements[0] = first.String() + " SELECT 1 FROM spent"
-	one := "SELECT CAST($1 AS TEXT), CAST($2 AS BOOLEAN), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS TEXT), CAST($9 AS TEXT), CAST($10 AS BIGINT), CAST($11 AS TEXT) FROM spent"
+	one := "SELECT CAST($1 AS TEXT), CAST($2 AS BOOLEAN), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 " +
+		"AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS TEXT), CAST($9 AS TEXT), CAST($10 AS BIGINT), CAST($11 AS TEXT) FROM " +
+		"spent"
 	var rows []string
 	for i := range e.statements[1:] {
 		rows = append(rows, step{text: one}.after(n+tokenValues*i))

@@ -58,7 +58,8 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 	case f.TOTP != nil:
 		// RFC 6238 §5.2: a code is accepted once. So a step is accepted only after every earlier
 		// one.
-		return t.meets(ErrFactorUsed, `UPDATE totps SET last_step = $2 WHERE user_id = $1 AND last_step < $2 AND secret = $3`, userID, f.TOTP.LastStep, f.TOTP.Secret)
+		return t.meets(ErrFactorUsed, `UPDATE totps SET last_step = $2 WHERE user_id = $1 AND last_step < $2 AND secret = $3`,
+			userID, f.TOTP.LastStep, f.TOTP.Secret)
 	case f.Passkey != nil:
 		return t.usePasskey(userID, *f.Passkey)
 	case f.Recovery != "":
@@ -66,8 +67,10 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 	case f.New != nil:
 		// The person is locked, or the session: a passkey that is added at this moment is seen. A passkey that browsers
 		// do not offer could not be shown, so it does not count.
-		return t.meets(ErrFactorUsed, `INSERT INTO totps (user_id, secret, created_at, last_step) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
-			WHERE NOT (CAST($5 AS BOOLEAN) AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1)) ON CONFLICT (user_id) DO NOTHING`,
+		return t.meets(ErrFactorUsed, `INSERT INTO totps (user_id, secret, created_at, last_step) SELECT CAST($1 AS TEXT),
+			CAST($2 AS TEXT), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
+			WHERE NOT (CAST($5 AS BOOLEAN) AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1))
+				ON CONFLICT (user_id) DO NOTHING`,
 			userID, f.New.Secret, f.New.CreatedAt, f.New.LastStep, f.First != nil && f.First.Passkeys)
 	}
 	return nil
@@ -96,7 +99,8 @@ func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, ways Ways, notices ..
 }
 
 // hasFactor is the condition that a person has a second factor. The second parameter is Ways.Passkeys.
-const hasFactor = `(EXISTS (SELECT 1 FROM totps WHERE user_id = $1) OR $2 AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1))`
+const hasFactor = `(EXISTS (SELECT 1 FROM totps WHERE user_id = $1) OR $2 AND EXISTS (SELECT 1 FROM passkeys
+	WHERE user_id = $1))`
 
 // dropRecoveryCodes deletes the recovery codes of a person without a second factor, because nothing
 // is left that they would replace.
@@ -108,7 +112,8 @@ func (t tx) dropRecoveryCodes(userID string, ways Ways) error {
 // ReplaceRecoveryCodes stores the digests of new recovery codes of the person of a session in place of the old ones.
 // It returns ErrNotFound if the person has no second factor that is one of these ways, and ErrSpent if the session has
 // ended. The UPDATE locks the person's row, so that two concurrent calls do not both add their codes.
-func (s *Store) ReplaceRecoveryCodes(ctx context.Context, r Renewal, digests []string, now int64, ways Ways, notices ...NewMail) error {
+func (s *Store) ReplaceRecoveryCodes(ctx context.Context, r Renewal, digests []string, now int64, ways Ways,
+	notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`UPDATE users SET active = active WHERE id = $1 AND `+hasFactor, userID, ways.Passkeys)
@@ -149,7 +154,8 @@ func (s *Store) ResetFactors(ctx context.Context, userID string, now int64, noti
 			_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
 		}
 		if err == nil {
-			_, err = t.exec(`INSERT INTO former_identities (user_id, issuer) SELECT DISTINCT user_id, issuer FROM identities WHERE user_id = $1 AND `+hasPassword+` ON CONFLICT (user_id, issuer) DO NOTHING`, userID)
+			_, err = t.exec(`INSERT INTO former_identities (user_id, issuer) SELECT DISTINCT user_id, issuer FROM identities
+				WHERE user_id = $1 AND `+hasPassword+` ON CONFLICT (user_id, issuer) DO NOTHING`, userID)
 		}
 		if err == nil {
 			_, err = t.exec(`DELETE FROM identities WHERE user_id = $1 AND `+hasPassword, userID)
@@ -170,7 +176,8 @@ func (s *Store) ResetFactors(ctx context.Context, userID string, now int64, noti
 func (s *Store) FactorDue(ctx context.Context, userID string, due int64) (int64, error) {
 	var stored int64
 	err := s.atomically(ctx, func(t tx) error {
-		return t.write(&stored, `UPDATE users SET factor_due_at = CASE WHEN factor_due_at = 0 THEN $2 ELSE factor_due_at END WHERE id = $1 RETURNING factor_due_at`, userID, due)
+		return t.write(&stored, `UPDATE users SET factor_due_at = CASE WHEN factor_due_at = 0 THEN $2 ELSE factor_due_at END
+			WHERE id = $1 RETURNING factor_due_at`, userID, due)
 	})
 	return stored, err
 }

@@ -114,9 +114,13 @@ func TestRecoveryCodesAreReplaced(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
 		alice, _ := w.withTOTP(t, "alice")
 		n := w.session(t, alice.ID)
-		is(t, "somebody without a second factor", w.ReplaceRecoveryCodes(t.Context(), renewal(w.session(t, w.person(t, "bob").ID)), []string{"bob 1"}, at, Ways{Passkeys: true}), ErrNotFound)
+		is(t, "somebody without a second factor",
+			w.ReplaceRecoveryCodes(t.Context(), renewal(w.session(t, w.person(t, "bob").ID)), []string{"bob 1"}, at,
+				Ways{Passkeys: true}), ErrNotFound)
 		for _, err := range race(8, func(i int) error {
-			return w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i, "a"), fmt.Sprint("new ", i, "b"), fmt.Sprint("new ", i, "c")}, at, Ways{Passkeys: true})
+			return w.ReplaceRecoveryCodes(t.Context(), renewal(n),
+				[]string{fmt.Sprint("new ", i, "a"), fmt.Sprint("new ", i, "b"), fmt.Sprint("new ", i, "c")}, at,
+				Ways{Passkeys: true})
 		}) {
 			must(t, err)
 		}
@@ -167,10 +171,12 @@ func TestSessionBecomesStronger(t *testing.T) {
 		weak.AMR = "pwd"
 		must(t, w.AddSession(t.Context(), weak, "", alice.Password, 0))
 		strong := weak
-		strong.Digest, strong.AMR, strong.Factor = "new digest", "pwd otp", FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
+		strong.Digest, strong.AMR, strong.Factor = "new digest", "pwd otp",
+			FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
 		other := strong
 		other.UserID = w.person(t, "bob").ID
-		is(t, "the session of somebody else", w.StrengthenSession(t.Context(), Renewal{other.ID, weak.Digest, other}), ErrSpent)
+		is(t, "the session of somebody else", w.StrengthenSession(t.Context(), Renewal{other.ID, weak.Digest, other}),
+			ErrSpent)
 		is(t, "another digest", w.StrengthenSession(t.Context(), Renewal{strong.ID, "unknown", strong}), ErrSpent)
 		must(t, w.StrengthenSession(t.Context(), Renewal{strong.ID, weak.Digest, strong}))
 		got, err := w.SessionByDigest(t.Context(), strong.Digest, at, 0)
@@ -183,8 +189,10 @@ func TestSessionBecomesStronger(t *testing.T) {
 		is(t, "the old cookie", err, ErrNotFound)
 		// A code that was used changes nothing.
 		again := strong
-		again.Digest, again.AMR, again.Factor = "newer digest", "pwd otp pop", FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
-		is(t, "a code that was used", w.StrengthenSession(t.Context(), Renewal{again.ID, strong.Digest, again}), ErrFactorUsed)
+		again.Digest, again.AMR, again.Factor = "newer digest", "pwd otp pop",
+			FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
+		is(t, "a code that was used", w.StrengthenSession(t.Context(), Renewal{again.ID, strong.Digest, again}),
+			ErrFactorUsed)
 		_, err = w.SessionByDigest(t.Context(), strong.Digest, at, 0)
 		is(t, "the cookie after that", err, nil)
 		// A person who signs in again in the same browser has the methods of this sign-in.
@@ -289,7 +297,8 @@ func TestPasskeyThatIsNotOfferedIsNoFactor(t *testing.T) {
 		first := func(ways Ways) FactorUse {
 			return FactorUse{New: &TOTP{UserID: alice.ID, Secret: "s", CreatedAt: at, LastStep: 1}, First: &ways}
 		}
-		is(t, "recovery codes for nothing", w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"none"}, at, not), ErrNotFound)
+		is(t, "recovery codes for nothing", w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"none"}, at, not),
+			ErrNotFound)
 		is(t, "the first app beside a passkey", w.showing(t, alice, first(offered)), ErrFactorUsed)
 		is(t, "the first app", w.showing(t, alice, first(not)), nil)
 		is(t, "another first app", w.showing(t, alice, first(not)), ErrFactorUsed)

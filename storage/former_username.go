@@ -42,7 +42,8 @@ func (t tx) leaveName(id, next string, now int64) error {
 		return err
 	}
 	_, err = t.exec(
-		`INSERT INTO former_usernames (digest, left_at) VALUES ($1, $2) ON CONFLICT (digest) DO UPDATE SET left_at = excluded.left_at`,
+		`INSERT INTO former_usernames (digest, left_at) VALUES ($1, $2) ON CONFLICT (digest) DO UPDATE
+			SET left_at = excluded.left_at`,
 		digestOfName(had),
 		now,
 	)

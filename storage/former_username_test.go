@@ -46,7 +46,8 @@ func TestAttackFormerUsername(t *testing.T) {
 				t.Errorf("%s: %t, %v", name, was, err)
 			}
 		}
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM former_usernames WHERE digest LIKE '%alice%' OR LENGTH(digest) <> 64`); n != 0 {
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM former_usernames WHERE digest LIKE '%alice%'
+			OR LENGTH(digest) <> 64`); n != 0 {
 			t.Errorf("%d names are stored", n)
 		}
 		// An administrator gives the name to whomever it should be for, and takes it again.

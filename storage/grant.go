@@ -27,25 +27,30 @@ type Grant struct {
 	SessionEndsAt int64   `db:"session_ends_at"` // 0: the grant does not end with its session
 	Sector        string  `db:"sector"`
 	Nonce         string  `db:"nonce"`
-	Claims        string  `db:"claims"`      // the claims parameter
-	Resource      string  `db:"resource"`    // the resources, each as indicator.Stored names it, by line; empty: the server itself
-	ChargedTo     *string `db:"charged_to"`  // the quota that this grant counts against
-	Generation    int64   `db:"generation"`  // that of the application for which it was made
-	DPoPKey       string  `db:"dpop_jkt"`    // the thumbprint of the key to which the code is bound (RFC 9449 §10); empty: to none
-	AMR           string  `db:"amr"`         // the methods of the login, separated by spaces
-	ACR           string  `db:"acr"`         // the strength of the login, as the tokens name it
-	UserActive    bool    `db:"user_active"` // only read, never written
+	Claims        string  `db:"claims"` // the claims parameter
+	// the resources, each as indicator.Stored names it, by line; empty: the server itself
+	Resource   string  `db:"resource"`
+	ChargedTo  *string `db:"charged_to"` // the quota that this grant counts against
+	Generation int64   `db:"generation"` // that of the application for which it was made
+	// the thumbprint of the key to which the code is bound (RFC 9449 §10); empty: to none
+	DPoPKey    string `db:"dpop_jkt"`
+	AMR        string `db:"amr"`         // the methods of the login, separated by spaces
+	ACR        string `db:"acr"`         // the strength of the login, as the tokens name it
+	UserActive bool   `db:"user_active"` // only read, never written
 
-	// Consent is the consent of the person on which the grant relies, as it was when it allowed the grant. nil: it relies on
-	// none. It is used, and never read.
+	// Consent is the consent of the person on which the grant relies, as it was when it allowed the grant. nil: it relies
+	// on none. It is used, and never read.
 	Consent *Consent `db:"-"`
 }
 
 const (
-	intoGrants = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at, expires_at,
-	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent, nonce, claims, session_ends_at, sector, charged_to, resource, generation, dpop_jkt, amr, acr)
+	intoGrants = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at,
+		expires_at,
+	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent, nonce, claims, session_ends_at, sector,
+		charged_to, resource, generation, dpop_jkt, amr, acr)
 	`
-	grantValues     = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24`
+	grantValues = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ` +
+		`$16, $17, $18, $19, $20, $21, $22, $23, $24`
 	insertGrant     = intoGrants + `VALUES (` + grantValues + `)`
 	insertConsented = intoGrants + `SELECT ` + grantValues + ` FROM consents
 		WHERE application_id = $3 AND user_id = $4 AND generation = $21 AND scope = $25 AND resource = $26`
@@ -56,7 +61,8 @@ var ErrRevoked = errors.New("the consent was revoked or has changed")
 
 func (g Grant) values() []any {
 	return []any{g.ID, g.GrantType, g.ApplicationID, g.UserID, g.SessionID, g.Scope, g.AuthTime, g.CreatedAt, g.ExpiresAt,
-		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent, g.Nonce, g.Claims, g.SessionEndsAt, g.Sector, g.ChargedTo, g.Resource, g.Generation, g.DPoPKey, g.AMR, g.ACR}
+		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent, g.Nonce, g.Claims, g.SessionEndsAt,
+		g.Sector, g.ChargedTo, g.Resource, g.Generation, g.DPoPKey, g.AMR, g.ACR}
 }
 
 // AddGrant stores a grant whose code is not exchanged yet. It returns ErrSpent if the
@@ -93,7 +99,8 @@ func (t tx) addGrant(g Grant, owner string) error {
 	}
 	_, err = t.exec(`INSERT INTO logins (session_id, application_id, user_id, sector, owner, due_at, attempts, expires_at)
 		SELECT id, $2, user_id, $3, $4, 0, 0, expires_at + $5 FROM sessions WHERE id = $1
-		ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at, sector = excluded.sector`, g.SessionID, g.ApplicationID, g.Sector, owner, notifyFor)
+		ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at, sector = excluded.sector`,
+		g.SessionID, g.ApplicationID, g.Sector, owner, notifyFor)
 	return err
 }
 
@@ -118,13 +125,17 @@ func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, h
 // was used or not.
 func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 	var g Grant
-	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time, g.created_at, g.expires_at,
-		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, g.nonce, g.claims, g.session_ends_at, g.sector, g.charged_to, g.resource, g.generation, g.dpop_jkt, g.amr, g.acr, u.active AS user_active
+	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time,
+		g.created_at, g.expires_at,
+		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, g.nonce,
+			g.claims, g.session_ends_at, g.sector, g.charged_to, g.resource, g.generation, g.dpop_jkt, g.amr, g.acr,
+				u.active AS user_active
 		FROM grants g JOIN users u ON u.id = g.user_id WHERE g.code_digest = $1`, digest)
 	return g, err
 }
 
-var redeemCode = newExchange(step{`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, 3}, step{})
+var redeemCode = newExchange(step{`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1
+	AND code_used_at IS NULL AND code_expires_at > $2`, 3}, step{})
 
 // RedeemCode marks an authorization code or a device code as used and stores the tokens that are issued
 // for it. Of two concurrent calls, one gets ErrSpent and stores nothing.
@@ -134,9 +145,11 @@ func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt i
 
 var (
 	rotateRefresh = newExchange(step{`UPDATE tokens SET used_at = $2, successor = $3, charged_to = NULL
-		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
+		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants
+			WHERE id = $4)`, 4}, prolong)
 	keepRefresh = newExchange(step{`UPDATE tokens SET expires_at = $3, issued_at = $2
-		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
+		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants
+			WHERE id = $4)`, 4}, prolong)
 	// A token family lasts as long as its tokens. Its end never moves to an earlier
 	// time, because an older token may last longer than the new ones.
 	prolong = step{`UPDATE grants SET expires_at = $3 WHERE id = $1 AND expires_at < $2`, 3}
@@ -144,18 +157,21 @@ var (
 
 // RotateRefresh marks a refresh token as used and stores its successors. successor leads to them, for a client
 // that repeats the request within the grace period.
-func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor string, now, expiresAt int64, pair []Token) error {
-	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt, withSlack(now, expiresAt))
+func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor string, now, expiresAt int64,
+	pair []Token) error {
+	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt,
+		withSlack(now, expiresAt))
 }
 
-// ConfirmRotation returns no error if the rotation of a refresh token is durable. It writes the row as it is, and so waits
-// until the standby has the rotation. It returns ErrNotFound if another primary has taken over that does not have it.
-// SQLite shows nothing that is not durable.
+// ConfirmRotation returns no error if the rotation of a refresh token is durable. It writes the row as it is, and so
+// waits until the standby has the rotation. It returns ErrNotFound if another primary has taken over that does not have
+// it. SQLite shows nothing that is not durable.
 func (s *Store) ConfirmRotation(ctx context.Context, digest, successor string) error {
 	if s.embedded {
 		return nil
 	}
-	n, err := s.run(ctx, true, `UPDATE tokens SET used_at = used_at WHERE digest = $1 AND successor = $2`, []any{digest, successor})
+	n, err := s.run(ctx, true, `UPDATE tokens SET used_at = used_at WHERE digest = $1 AND successor = $2`,
+		[]any{digest, successor})
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -165,8 +181,10 @@ func (s *Store) ConfirmRotation(ctx context.Context, digest, successor string) e
 // KeepRefresh extends a refresh token that stays valid, and stores a new access token. The
 // refresh token is issued again: its lifetime counts from now.
 // A signed access token is not stored; then access is empty.
-func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64, access ...Token) error {
-	return s.exchange(ctx, keepRefresh, access, digest, now, refreshExpiresAt, grantID, grantID, expiresAt, withSlack(now, expiresAt))
+func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64,
+	access ...Token) error {
+	return s.exchange(ctx, keepRefresh, access, digest, now, refreshExpiresAt, grantID, grantID, expiresAt,
+		withSlack(now, expiresAt))
 }
 
 // withSlack adds some time to the end of a token family, so that not every refresh has

@@ -57,7 +57,8 @@ func TestCodeIsTakenOnce(t *testing.T) {
 		g := newGrant(f.UserID, f.ApplicationID)
 		g.CodeDigest = f.CodeDigest
 		is(t, "AddGrant", w.AddGrant(t.Context(), g, "", ""), ErrConflict)
-		is(t, "AddGrantWithTokens", w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), proof(w.Store, g.UserID)), ErrConflict)
+		is(t, "AddGrantWithTokens", w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), proof(w.Store, g.UserID)),
+			ErrConflict)
 	})
 }
 
@@ -146,7 +147,8 @@ func TestRevokedGrantEndsItsTokensAndNoOthers(t *testing.T) {
 		alice, a, f := w.scene(t, "alice")
 		stays := w.family(t, alice.ID, a.ID)
 		must(t, w.RevokeGrant(t.Context(), f.ID))
-		got := live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "other access": stays.access, "other refresh": stays.refresh})
+		got := live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "other access": stays.access,
+			"other refresh": stays.refresh})
 		want := map[string]bool{"access": false, "refresh": false, "other access": true, "other refresh": true}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

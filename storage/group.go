@@ -21,7 +21,8 @@ func (s *Store) AddGroup(ctx context.Context, name string, now int64) error {
 // Groups lists all groups by name, with the number of members of each.
 func (s *Store) Groups(ctx context.Context) ([]Group, error) {
 	var groups []Group
-	err := s.all(ctx, &groups, `SELECT g.name, COUNT(m.user_id) AS members FROM groups g LEFT JOIN memberships m ON m.group_name = g.name GROUP BY g.name ORDER BY g.name`)
+	err := s.all(ctx, &groups, `SELECT g.name, COUNT(m.user_id) AS members FROM groups g LEFT
+		JOIN memberships m ON m.group_name = g.name GROUP BY g.name ORDER BY g.name`)
 	return groups, err
 }
 
@@ -35,7 +36,8 @@ func (s *Store) GroupsOf(ctx context.Context, userID string) ([]string, error) {
 // MembersOf lists the usernames of the members of a group.
 func (s *Store) MembersOf(ctx context.Context, name string) ([]string, error) {
 	var names []string
-	err := s.all(ctx, &names, `SELECT u.username FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.group_name = $1 ORDER BY u.number`, name)
+	err := s.all(ctx, &names, `SELECT u.username FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.group_name = $1 ORDER BY u.number`, name)
 	return names, err
 }
 
@@ -46,7 +48,8 @@ func (s *Store) RenameGroup(ctx context.Context, from, to string) error {
 	return s.atomically(ctx, func(t tx) error {
 		_, err := t.exec(lockPeople)
 		if err == nil {
-			err = t.meets(ErrNotFound, `INSERT INTO groups (name, created_at) SELECT CAST($2 AS TEXT), created_at FROM groups WHERE name = $1`, from, to)
+			err = t.meets(ErrNotFound, `INSERT INTO groups (name, created_at) SELECT CAST($2 AS TEXT), created_at FROM groups
+				WHERE name = $1`, from, to)
 		}
 		if err == nil {
 			_, err = t.exec(`UPDATE memberships SET group_name = $2 WHERE group_name = $1`, from, to)
@@ -63,7 +66,8 @@ func (s *Store) RenameGroup(ctx context.Context, from, to string) error {
 
 // renameInvited changes the name of a group in the invitations.
 func (t tx) renameInvited(from, to string) error {
-	lists, err := t.texts(`SELECT DISTINCT group_names FROM invitations WHERE group_names LIKE $1 ESCAPE '!'`, "%"+likeEscape.Replace(from)+"%")
+	lists, err := t.texts(`SELECT DISTINCT group_names FROM invitations WHERE group_names LIKE $1 ESCAPE '!'`,
+		"%"+likeEscape.Replace(from)+"%")
 	for _, list := range lists {
 		names := strings.Split(list, "\n")
 		for n := range names {
@@ -91,7 +95,8 @@ func (t tx) setGroups(userID string, names []string) error {
 		return err
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		n, err := t.exec(`INSERT INTO memberships (user_id, group_name) SELECT u.id, g.name FROM users u, groups g WHERE u.id = $1 AND g.name = $2`, userID, name)
+		n, err := t.exec(`INSERT INTO memberships (user_id, group_name) SELECT u.id, g.name FROM users u, groups g
+			WHERE u.id = $1 AND g.name = $2`, userID, name)
 		if err != nil {
 			return err
 		}

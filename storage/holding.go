@@ -13,23 +13,30 @@ type Holding struct {
 // or of a grant: it would slow down every issue of a token. So at most examined rows of
 // each table are read: those that count against the same quota or, if chargedTo is nil,
 // those that expire last. No number is above most.
-func (s *Store) Holding(ctx context.Context, a Application, chargedTo *string, now int64, examined, most int) (Holding, error) {
+func (s *Store) Holding(ctx context.Context, a Application, chargedTo *string, now int64, examined,
+	most int) (Holding, error) {
 	charged, args := "", []any{a.ID, now, a.Generation, examined}
 	if chargedTo != nil {
 		charged, args = " AND charged_to = $5", append(args, *chargedTo)
 	}
 	var tokens, people struct{ Examined, Found int }
-	err := s.get(ctx, &tokens, `SELECT COUNT(*) AS examined, COUNT(CASE WHEN used_at IS NULL AND CASE WHEN grant_id IS NULL THEN application_id = $1 AND generation = $3
-			ELSE (SELECT g.application_id FROM grants g WHERE g.id = x.grant_id AND g.generation = $3) = $1 END THEN 1 END) AS found
-		FROM (SELECT grant_id, application_id, generation, used_at FROM tokens WHERE expires_at > $2`+charged+` ORDER BY expires_at DESC LIMIT $4) x`, args...)
+	err := s.get(ctx, &tokens, `SELECT COUNT(*) AS examined, COUNT(CASE WHEN used_at IS NULL
+		AND CASE WHEN grant_id IS NULL THEN application_id = $1 AND generation = $3
+			ELSE (SELECT g.application_id FROM grants g WHERE g.id = x.grant_id
+				AND g.generation = $3) = $1 END THEN 1 END) AS found
+		FROM (SELECT grant_id, application_id, generation, used_at FROM tokens WHERE expires_at > $2`+charged+
+		` ORDER BY expires_at DESC LIMIT $4) x`, args...)
 	if err != nil {
 		return Holding{}, err
 	}
-	err = s.get(ctx, &people, `WITH live AS (SELECT user_id, application_id, generation, code_digest, code_used_at FROM grants WHERE expires_at > $2`+charged+` ORDER BY expires_at DESC LIMIT $4)
+	err = s.get(ctx, &people, `WITH live AS (SELECT user_id, application_id, generation, code_digest, code_used_at
+		FROM grants WHERE expires_at > $2`+charged+` ORDER BY expires_at DESC LIMIT $4)
 		SELECT (SELECT COUNT(*) FROM live) AS examined, (SELECT COUNT(*) FROM (
 			SELECT user_id FROM (SELECT user_id FROM consents WHERE application_id = $1 AND generation = $3 LIMIT $4) x
-			UNION SELECT user_id FROM live WHERE application_id = $1 AND generation = $3 AND (code_digest IS NULL OR code_used_at IS NOT NULL)) x) AS found`, args...)
-	return Holding{min(people.Found, most), min(tokens.Found, most), people.Found > most || people.Examined >= examined, tokens.Found > most || tokens.Examined >= examined}, err
+			UNION SELECT user_id FROM live WHERE application_id = $1 AND generation = $3 AND (code_digest IS NULL
+				OR code_used_at IS NOT NULL)) x) AS found`, args...)
+	return Holding{min(people.Found, most), min(tokens.Found, most), people.Found > most || people.Examined >= examined,
+		tokens.Found > most || tokens.Examined >= examined}, err
 }
 
 // RevokeAllOf revokes everything that an application holds: its tokens, the grants and the

@@ -14,7 +14,8 @@ func (w world) stands(t *testing.T, when string, want error, u User, a Applicati
 	is(t, when+": a refresh token, to use it", second(w.RefreshTokenByDigest(t.Context(), f.refresh)), want)
 	is(t, when+": a token of its own", second(w.TokenByDigest(t.Context(), own)), want)
 	is(t, when+": a signed token of a grant", second(w.TokenOfGrant(t.Context(), f.ID)), want)
-	is(t, when+": a signed token of its own", second(w.TokenOfApplication(t.Context(), a.ID, "never revoked", f.Generation)), want)
+	is(t, when+": a signed token of its own",
+		second(w.TokenOfApplication(t.Context(), a.ID, "never revoked", f.Generation)), want)
 	is(t, when+": a consent", second(w.Consent(t.Context(), u.ID, a.ID)), want)
 }
 
@@ -69,7 +70,8 @@ func TestEverythingThatAnApplicationHoldsIsRevoked(t *testing.T) {
 		w.stands(t, "anew", nil, alice, now, second, "new")
 
 		// The clean-up deletes what was revoked, and keeps the revocation of a signed token.
-		must(t, w.RevokeSigned(t.Context(), Token{Digest: "revoked", ApplicationID: &a.ID, ExpiresAt: later, Generation: now.Generation}, at))
+		must(t, w.RevokeSigned(t.Context(),
+			Token{Digest: "revoked", ApplicationID: &a.ID, ExpiresAt: later, Generation: now.Generation}, at))
 		w.walk(t, 3)
 		w.stands(t, "after the clean-up", nil, alice, now, second, "new")
 		w.stands(t, "another application after the clean-up", nil, alice, other, theirs, "theirs")
@@ -154,10 +156,12 @@ func TestHoldingCountsPeopleAndLiveTokens(t *testing.T) {
 			}
 		}
 		// The tables have more rows than are read.
-		if got, err := w.Holding(t.Context(), a, nil, at, 5, 100); err != nil || !got.MorePeople || !got.MoreTokens || got.Tokens > 5 {
+		if got, err := w.Holding(t.Context(), a, nil, at, 5, 100); err != nil || !got.MorePeople || !got.MoreTokens ||
+			got.Tokens > 5 {
 			t.Errorf("of 5 rows: %v %+v", err, got)
 		}
-		for _, statement := range []string{`UPDATE tokens SET charged_to = 'x' WHERE grant_id IS NOT NULL`, `UPDATE grants SET charged_to = 'x'`} {
+		for _, statement := range []string{`UPDATE tokens SET charged_to = 'x' WHERE grant_id IS NOT NULL`,
+			`UPDATE grants SET charged_to = 'x'`} {
 			_, err := w.write.ExecContext(t.Context(), statement)
 			must(t, err)
 		}

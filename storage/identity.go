@@ -37,13 +37,15 @@ func (s *Store) Identity(ctx context.Context, issuer, subject string) (Identity,
 // IdentitiesOf lists the identities of a person, the oldest first.
 func (s *Store) IdentitiesOf(ctx context.Context, userID string) ([]Identity, error) {
 	var found []Identity
-	err := s.all(ctx, &found, `SELECT `+identityColumns+` FROM identities WHERE user_id = $1 ORDER BY created_at, issuer, subject`, userID)
+	err := s.all(ctx, &found, `SELECT `+identityColumns+` FROM identities WHERE user_id = $1 ORDER BY created_at, issuer,
+		subject`, userID)
 	return found, err
 }
 
 // addIdentity stores an identity, or returns ErrConflict if anybody has it.
 func (t tx) addIdentity(i Identity) error {
-	return t.meets(ErrConflict, `INSERT INTO identities (`+identityColumns+`) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (issuer, subject) DO NOTHING`,
+	return t.meets(ErrConflict, `INSERT INTO identities (`+identityColumns+`) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (issuer, subject) DO NOTHING`,
 		i.Issuer, i.Subject, i.UserID, i.CreatedAt, i.LastUsedAt)
 }
 
@@ -86,7 +88,8 @@ type IdentityLink struct {
 // identity of this issuer: somebody else may have the address there by now. It returns ErrFull if the person has most
 // identities already, and ErrConflict if anybody has this one.
 func (t tx) link(l IdentityLink) error {
-	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active AND email = $2 AND profile = $3 AND NOT `+hadIdentity(1, 4), l.UserID, l.Email, l.Profile, l.Issuer)
+	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active AND email = $2 AND profile = $3 AND NOT `+
+		hadIdentity(1, 4), l.UserID, l.Email, l.Profile, l.Issuer)
 	var n int
 	if err == nil {
 		err = t.get(&n, `SELECT COUNT(*) FROM identities WHERE user_id = $1`, l.UserID)
@@ -102,7 +105,8 @@ func (t tx) link(l IdentityLink) error {
 
 // hadIdentity is the condition that a person has or had an identity of an issuer.
 func hadIdentity(user, issuer int) string {
-	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM identities WHERE user_id = $%[1]d AND issuer = $%[2]d) OR EXISTS (SELECT 1 FROM former_identities WHERE user_id = $%[1]d AND issuer = $%[2]d))`, user, issuer)
+	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM identities WHERE user_id = $%[1]d AND issuer = $%[2]d) OR EXISTS (SELECT 1
+		FROM former_identities WHERE user_id = $%[1]d AND issuer = $%[2]d))`, user, issuer)
 }
 
 // HadIdentity reports whether a person has or had an identity of an issuer.
@@ -168,7 +172,8 @@ func (s *Store) UsersByAddress(ctx context.Context, address string) ([]User, err
 // It returns ErrNotFound if the person has no such identity, ErrLastWay if the person could not sign in any more, and
 // ErrSpent if the session has ended. That the person had an identity of this issuer is remembered.
 func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways, by *Renewal, notices ...NewMail) error {
-	const remember = `INSERT INTO former_identities (user_id, issuer) VALUES ($1, $2) ON CONFLICT (user_id, issuer) DO NOTHING`
+	const remember = `INSERT INTO former_identities (user_id, issuer) VALUES ($1, $2) ON CONFLICT (user_id,
+		issuer) DO NOTHING`
 	return s.deleteIdentity(ctx, i, ways, by, remember, notices)
 }
 
@@ -179,14 +184,16 @@ func (s *Store) ForgetIdentity(ctx context.Context, i Identity, ways Ways, notic
 	return s.deleteIdentity(ctx, i, ways, nil, forget, notices)
 }
 
-func (s *Store) deleteIdentity(ctx context.Context, i Identity, ways Ways, by *Renewal, former string, notices []NewMail) error {
+func (s *Store) deleteIdentity(ctx context.Context, i Identity, ways Ways, by *Renewal, former string,
+	notices []NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(i.UserID)
 		if err == nil && by != nil {
 			err = t.renew(*by)
 		}
 		if err == nil {
-			err = t.one(`DELETE FROM identities WHERE issuer = $1 AND subject = $2 AND user_id = $3`, i.Issuer, i.Subject, i.UserID)
+			err = t.one(`DELETE FROM identities WHERE issuer = $1 AND subject = $2 AND user_id = $3`, i.Issuer,
+				i.Subject, i.UserID)
 		}
 		if err == nil {
 			_, err = t.exec(former, i.UserID, i.Issuer)
@@ -211,12 +218,14 @@ func (t tx) lockUser(id string) error {
 // keepWay returns ErrLastWay if a person has no way to sign in. The caller has locked the person.
 func (t tx) keepWay(userID string, ways Ways) error {
 	var direct bool
-	err := t.get(&direct, `SELECT EXISTS (SELECT 1 FROM users WHERE id = $1 AND password <> '') OR $2 AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1)`, userID, ways.Passkeys)
+	err := t.get(&direct, `SELECT EXISTS (SELECT 1 FROM users WHERE id = $1 AND password <> '') OR $2 AND EXISTS (SELECT 1
+		FROM passkeys WHERE user_id = $1)`, userID, ways.Passkeys)
 	if err != nil || direct {
 		return err
 	}
 	issuers, err := t.texts(`SELECT issuer FROM identities WHERE user_id = $1`, userID)
-	if err == nil && !slices.ContainsFunc(issuers, func(issuer string) bool { return slices.Contains(ways.Issuers, issuer) }) {
+	if err == nil && !slices.ContainsFunc(issuers,
+		func(issuer string) bool { return slices.Contains(ways.Issuers, issuer) }) {
 		err = ErrLastWay
 	}
 	return err
@@ -228,7 +237,8 @@ func (t tx) useIdentity(n Session) error {
 	if n.Issuer == "" {
 		return nil
 	}
-	return t.spend(`UPDATE identities SET last_used_at = $4 WHERE issuer = $1 AND subject = $2 AND user_id = $3`, n.Issuer, n.Subject, n.UserID, n.SeenAt)
+	return t.spend(`UPDATE identities SET last_used_at = $4 WHERE issuer = $1 AND subject = $2 AND user_id = $3`, n.Issuer,
+		n.Subject, n.UserID, n.SeenAt)
 }
 
 // SetMappedGroups makes a person a member of those of the mapped groups that are in member, and of no
@@ -255,7 +265,8 @@ func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, memb
 			}
 			statement := `DELETE FROM memberships WHERE user_id = $1 AND group_name = $2`
 			if wanted {
-				statement = `INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups WHERE name = $2`
+				statement = `INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups
+					WHERE name = $2`
 			}
 			n, err := t.exec(statement, userID, group)
 			if err != nil {

@@ -223,9 +223,12 @@ func TestPersonComesWithAnIdentity(t *testing.T) {
 		other := newUser("second")
 		i.UserID = other.ID
 		is(t, "an identity that somebody has", second(w.AddUserWithIdentity(t.Context(), other, i, InvitedIgnored)), ErrSpent)
-		is(t, "a username that somebody has", second(w.AddUserWithIdentity(t.Context(), newUser("alice@example.com"), newIdentity("x"), InvitedIgnored)), ErrConflict)
+		is(t, "a username that somebody has",
+			second(w.AddUserWithIdentity(t.Context(), newUser("alice@example.com"), newIdentity("x"), InvitedIgnored)),
+			ErrConflict)
 		other.Email = "ALICE@Example.com"
-		is(t, "an address that somebody has", second(w.AddUserWithIdentity(t.Context(), other, newIdentity(other.ID), InvitedIgnored)), ErrAddressTaken)
+		is(t, "an address that somebody has",
+			second(w.AddUserWithIdentity(t.Context(), other, newIdentity(other.ID), InvitedIgnored)), ErrAddressTaken)
 		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 			t.Error(diff)
 		}
@@ -273,7 +276,9 @@ func TestLastWayToSignInStays(t *testing.T) {
 		n := w.session(t, alice.ID)
 		is(t, "the only one", w.DeleteIdentity(t.Context(), one, all, nil), ErrLastWay)
 		two := w.identity(t, n)
-		is(t, "if nothing left can be used", w.DeleteIdentity(t.Context(), two, Ways{Passkeys: true, Issuers: []string{"https://other.example"}}, nil), ErrLastWay)
+		is(t, "if nothing left can be used",
+			w.DeleteIdentity(t.Context(), two, Ways{Passkeys: true, Issuers: []string{"https://other.example"}}, nil),
+			ErrLastWay)
 		is(t, "one of two", w.DeleteIdentity(t.Context(), two, all, nil), nil)
 		k := w.passkey(t, n)
 		is(t, "beside a passkey that no browser offers", w.DeleteIdentity(t.Context(), one, Ways{}, nil), ErrLastWay)

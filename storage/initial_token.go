@@ -19,7 +19,8 @@ type InitialToken struct {
 	ExpiresAt          int64   `db:"expires_at"`
 }
 
-const selectInitialToken = `SELECT i.digest, i.id, i.by_operator, i.maker_id, u.username AS maker, u.administrator AS maker_is_admin, u.active AS maker_is_active,
+const selectInitialToken = `SELECT i.digest, i.id, i.by_operator, i.maker_id, u.username AS maker,
+	u.administrator AS maker_is_admin, u.active AS maker_is_active,
 	i.limits, i.resources, i.uses_left, i.created_at, i.expires_at
 	FROM initial_tokens i LEFT JOIN users u ON u.id = i.maker_id `
 
@@ -36,7 +37,8 @@ func (s *Store) AddInitialToken(ctx context.Context, i InitialToken, most int) e
 			err = ErrFull
 		}
 		if err == nil {
-			_, err = t.exec(`INSERT INTO initial_tokens (digest, id, by_operator, maker_id, limits, resources, uses_left, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			_, err = t.exec(`INSERT INTO initial_tokens (digest, id, by_operator, maker_id, limits, resources, uses_left,
+				created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 				i.Digest, i.ID, i.ByOperator, i.MakerID, i.Limits, i.Resources, i.UsesLeft, i.CreatedAt, i.ExpiresAt)
 		}
 		return err
@@ -66,6 +68,8 @@ func (s *Store) DeleteInitialToken(ctx context.Context, id string) error {
 // spendInitialToken uses an initial access token once. It returns ErrSpent if the token has
 // no use left, has expired, or if the person who made it is no administrator any more.
 func (t tx) spendInitialToken(digest string, now int64) error {
-	return t.spend(`UPDATE initial_tokens SET uses_left = uses_left - 1 WHERE digest = $1 AND uses_left > 0 AND expires_at > $2
-		AND (by_operator OR EXISTS (SELECT 1 FROM users u WHERE u.id = maker_id AND u.active AND u.administrator))`, digest, now)
+	return t.spend(`UPDATE initial_tokens SET uses_left = uses_left - 1 WHERE digest = $1 AND uses_left > 0
+		AND expires_at > $2
+		AND (by_operator OR EXISTS (SELECT 1 FROM users u WHERE u.id = maker_id AND u.active AND u.administrator))`,
+		digest, now)
 }

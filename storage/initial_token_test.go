@@ -9,7 +9,8 @@ import (
 )
 
 func newInitialToken(id string) InitialToken {
-	return InitialToken{Digest: "digest of " + id, ID: id, ByOperator: true, Limits: "{}", Resources: "https://api.example/", UsesLeft: 1, CreatedAt: at, ExpiresAt: later}
+	return InitialToken{Digest: "digest of " + id, ID: id, ByOperator: true, Limits: "{}",
+		Resources: "https://api.example/", UsesLeft: 1, CreatedAt: at, ExpiresAt: later}
 }
 
 func TestInitialTokenIsUsedAsOftenAsItSays(t *testing.T) {

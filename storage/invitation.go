@@ -42,12 +42,14 @@ var (
 	ErrMailFull = errors.New("too many messages")
 )
 
-const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.language, i.network, i.created_at, i.expires_at, i.unsent,
+const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter,
+	i.group_names, i.language, i.network, i.created_at, i.expires_at, i.unsent,
 	EXISTS (SELECT 1 FROM mails m WHERE m.invitation = i.id) AS waiting
 	FROM invitations i LEFT JOIN users u ON u.id = i.inviter_id `
 
 // inviterMay is the condition under which an invitation works, together with its time.
-const inviterMay = `(inviter_id IS NULL OR EXISTS (SELECT 1 FROM users v WHERE v.id = inviter_id AND v.active AND v.administrator))`
+const inviterMay = `(inviter_id IS NULL OR EXISTS (SELECT 1 FROM users v WHERE v.id = inviter_id AND v.active
+	AND v.administrator))`
 
 // AddInvitations stores all of these invitations, or none. It returns ErrSpent if the inviter is no
 // administrator any more, ErrFull if there would be more than most invitations, ErrMailFull if there would
@@ -121,8 +123,10 @@ func (t tx) invite(i NewInvitation) error {
 }
 
 func (t tx) addInvitation(i NewInvitation) error {
-	err := t.meets(ErrConflict, `INSERT INTO invitations (id, digest, email, mailed, asked, inviter_id, group_names, language, created_at, expires_at, network)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`, i.ID, i.Digest, i.Email, i.Mailed, i.Asked, i.InviterID, i.Groups, i.Language, i.CreatedAt, i.ExpiresAt, i.Network)
+	err := t.meets(ErrConflict, `INSERT INTO invitations (id, digest, email, mailed, asked, inviter_id, group_names,
+		language, created_at, expires_at, network)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`, i.ID, i.Digest, i.Email, i.Mailed,
+		i.Asked, i.InviterID, i.Groups, i.Language, i.CreatedAt, i.ExpiresAt, i.Network)
 	if err == nil && i.Mail != nil {
 		err = t.addMail(*i.Mail)
 	}
@@ -186,7 +190,8 @@ func (s *Store) Invitations(ctx context.Context, search string, limit, offset in
 		return nil, 0, err
 	}
 	var found []Invitation
-	err = s.all(ctx, &found, selectInvitation+where+` ORDER BY i.created_at DESC, i.email, i.id LIMIT $2 OFFSET $3`, folded, limit, offset)
+	err = s.all(ctx, &found, selectInvitation+where+` ORDER BY i.created_at DESC, i.email, i.id LIMIT $2 OFFSET $3`,
+		folded, limit, offset)
 	return found, total, err
 }
 
@@ -200,7 +205,8 @@ func (s *Store) InvitationsOf(ctx context.Context, inviterID string, now int64) 
 // InvitationsBy lists the invitations of an inviter that still work, the newest first.
 func (s *Store) InvitationsBy(ctx context.Context, inviterID string, now int64, limit int) ([]Invitation, error) {
 	var found []Invitation
-	err := s.all(ctx, &found, selectInvitation+`WHERE i.inviter_id = $1 AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`, inviterID, now, limit)
+	err := s.all(ctx, &found, selectInvitation+`WHERE i.inviter_id = $1 AND i.expires_at > $2 ORDER BY i.created_at DESC,
+		i.id LIMIT $3`, inviterID, now, limit)
 	return found, err
 }
 
@@ -208,7 +214,8 @@ func (s *Store) InvitationsBy(ctx context.Context, inviterID string, now int64, 
 // difference.
 func (s *Store) IsInvited(ctx context.Context, email string, now int64) (bool, error) {
 	var invited bool
-	err := s.get(ctx, &invited, `SELECT EXISTS (SELECT 1 FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked AND expires_at > $2)`, email, now)
+	err := s.get(ctx, &invited, `SELECT EXISTS (SELECT 1 FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked
+		AND expires_at > $2)`, email, now)
 	return invited, err
 }
 
@@ -265,7 +272,8 @@ func (t tx) roomForLink(most int) error {
 	var n int
 	err := t.get(&n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitations WHERE asked = TRUE LIMIT $1) x`, most+1)
 	if err == nil && n >= most {
-		_, err = t.exec(`DELETE FROM invitations WHERE id IN (SELECT id FROM (SELECT id, created_at, ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, id) AS turn
+		_, err = t.exec(`DELETE FROM invitations WHERE id IN (SELECT id FROM (SELECT id, created_at,
+			ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, id) AS turn
 			FROM invitations WHERE asked = TRUE) x ORDER BY turn DESC, created_at, id LIMIT $1)`, n-most+1)
 	}
 	return err
@@ -283,7 +291,8 @@ func (s *Store) AcceptInvitation(ctx context.Context, digest string, u User, key
 		err := t.addNewcomer(u)
 		var i Invitation
 		if err == nil {
-			err = spentIfNone(t.write(&i, `DELETE FROM invitations WHERE digest = $1 AND email = $2 AND expires_at > $3 AND `+inviterMay+` RETURNING email, mailed, group_names`, digest, u.Email, u.CreatedAt))
+			err = spentIfNone(t.write(&i, `DELETE FROM invitations WHERE digest = $1 AND email = $2 AND expires_at > $3
+				AND `+inviterMay+` RETURNING email, mailed, group_names`, digest, u.Email, u.CreatedAt))
 		}
 		if err == nil {
 			err = t.addressFree(u.Email, u.ID)
@@ -312,7 +321,8 @@ func (s *Store) AcceptInvitation(ctx context.Context, digest string, u User, key
 // takeInvitations uses all invitations for an address, and returns their groups. Links that people asked
 // for end, because somebody has the address from now on.
 func (t tx) takeInvitations(email string, now int64) ([]string, error) {
-	groups, err := t.texts(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked AND expires_at > $2 AND `+inviterMay+` RETURNING group_names`, email, now)
+	groups, err := t.texts(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked AND expires_at > $2
+		AND `+inviterMay+` RETURNING group_names`, email, now)
 	if err == nil {
 		_, err = t.exec(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1)`, email)
 	}
@@ -325,7 +335,8 @@ func (t tx) join(userID string, lists []string) ([]string, error) {
 	var missing []string
 	names := slices.Sorted(strings.FieldsFuncSeq(strings.Join(lists, "\n"), func(r rune) bool { return r == '\n' }))
 	for _, name := range slices.Compact(names) {
-		n, err := t.exec(`INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups WHERE name = $2`, userID, name)
+		n, err := t.exec(`INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups
+			WHERE name = $2`, userID, name)
 		if err != nil {
 			return nil, err
 		}

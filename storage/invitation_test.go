@@ -12,7 +12,8 @@ import (
 )
 
 func newInvitation(email string, groups ...string) NewInvitation {
-	return NewInvitation{Invitation: Invitation{ID: rand.Text(), Digest: rand.Text(), Email: email, Mailed: true, Groups: strings.Join(groups, "\n"), CreatedAt: at, ExpiresAt: later}}
+	return NewInvitation{Invitation: Invitation{ID: rand.Text(), Digest: rand.Text(), Email: email, Mailed: true,
+		Groups: strings.Join(groups, "\n"), CreatedAt: at, ExpiresAt: later}}
 }
 
 func (w world) invitation(t *testing.T, email string, groups ...string) Invitation {
@@ -62,7 +63,8 @@ func TestInvitationIsUsedOnce(t *testing.T) {
 		if keys, err := w.PasskeysOf(t.Context(), winner.ID); err != nil || len(keys) != 1 {
 			t.Errorf("passkeys %v, %v", keys, err)
 		}
-		for query, want := range map[string]int{`SELECT COUNT(*) FROM users`: 1, `SELECT COUNT(*) FROM passkeys`: 1, `SELECT COUNT(*) FROM invitations`: 1} {
+		for query, want := range map[string]int{`SELECT COUNT(*) FROM users`: 1, `SELECT COUNT(*) FROM passkeys`: 1,
+			`SELECT COUNT(*) FROM invitations`: 1} {
 			if got := count(t, w.Store, query); got != want {
 				t.Errorf("%s: %d, want %d", query, got, want)
 			}
@@ -213,7 +215,8 @@ func TestInvitationsAreStoredTogether(t *testing.T) {
 		m := newMail(User{ID: "x"})
 		m.UserID, m.Limit.Most = nil, 0
 		full.Mail = &m
-		is(t, "too many messages", w.AddInvitations(t.Context(), nil, []NewInvitation{newInvitation("one@example.com"), full}, 100), ErrMailFull)
+		is(t, "too many messages", w.AddInvitations(t.Context(), nil, []NewInvitation{newInvitation("one@example.com"), full},
+			100), ErrMailFull)
 		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 			t.Error(diff)
 		}
@@ -393,7 +396,8 @@ func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 		orphan.InviterID = &root.ID
 		must(t, w.AddInvitations(t.Context(), &root.ID, []NewInvitation{orphan}, 100))
 		must(t, second(w.exec(t.Context(), `UPDATE users SET administrator = FALSE WHERE id = $1`, root.ID)))
-		for _, address := range []string{"nobody@example.com", "asked@example.com", "late@example.com", "orphan@example.com"} {
+		for _, address := range []string{"nobody@example.com", "asked@example.com", "late@example.com",
+			"orphan@example.com"} {
 			_, err := come(address, InvitedNeeded)
 			is(t, address, err, ErrSpent)
 		}

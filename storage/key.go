@@ -26,11 +26,13 @@ func (s *Store) Keys(ctx context.Context, since int64) ([]Key, error) {
 // They stay published until expiresAt, so that their signatures can be verified.
 func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
 	return s.atomically(ctx, func(t tx) error {
-		_, err := t.exec(`UPDATE keys SET retired_at = $2, expires_at = $3 WHERE kind = $1 AND (retired_at = 0 OR retired_at > $2)`, k.Kind, k.ActiveAt, expiresAt)
+		_, err := t.exec(`UPDATE keys SET retired_at = $2, expires_at = $3 WHERE kind = $1 AND (retired_at = 0
+			OR retired_at > $2)`, k.Kind, k.ActiveAt, expiresAt)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO keys (id, kind, sealed, created_at, active_at, retired_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		_, err = t.exec(`INSERT INTO keys (id, kind, sealed, created_at, active_at, retired_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			k.ID, k.Kind, k.Sealed, k.CreatedAt, k.ActiveAt, k.RetiredAt, k.ExpiresAt)
 		t.changed(OfKeys, "")
 		return err
@@ -42,6 +44,7 @@ func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
 func (s *Store) RetireKey(ctx context.Context, id string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfKeys, "")
-		return t.one(`UPDATE keys SET retired_at = $2, expires_at = 1 WHERE id = $1 AND (expires_at = 0 OR expires_at > $2)`, id, now)
+		return t.one(`UPDATE keys SET retired_at = $2, expires_at = 1 WHERE id = $1 AND (expires_at = 0 OR expires_at > $2)`,
+			id, now)
 	})
 }

@@ -21,7 +21,8 @@ func TestKeyEndsTheOneBeforeIt(t *testing.T) {
 		first.RetiredAt, first.ExpiresAt = at+10, later
 		got, err := w.Keys(t.Context(), at)
 		must(t, err)
-		if d := cmp.Diff([]Key{first, {ID: "other", Kind: "RSA", Sealed: "s", CreatedAt: at, ActiveAt: at}, second}, got); d != "" {
+		if d := cmp.Diff([]Key{first, {ID: "other", Kind: "RSA", Sealed: "s", CreatedAt: at, ActiveAt: at}, second},
+			got); d != "" {
 			t.Error(d)
 		}
 		got, err = w.Keys(t.Context(), later)

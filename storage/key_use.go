@@ -24,11 +24,14 @@ func (s *Store) NoteKeyUses(ctx context.Context, at map[KeyUse]int64) error {
 		for _, key := range slices.SortedFunc(maps.Keys(at), func(a, b KeyUse) int {
 			return cmp.Or(cmp.Compare(a.ApplicationID, b.ApplicationID), cmp.Compare(a.KeyID, b.KeyID))
 		}) {
-			_, err := t.exec(`INSERT INTO key_uses (application_id, kid, last_used_at) SELECT a.id, CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM applications a WHERE a.id = $1
-				ON CONFLICT (application_id, kid) DO UPDATE SET last_used_at = excluded.last_used_at WHERE key_uses.last_used_at < excluded.last_used_at`,
+			_, err := t.exec(`INSERT INTO key_uses (application_id, kid, last_used_at) SELECT a.id, CAST($2 AS TEXT),
+				CAST($3 AS BIGINT) FROM applications a WHERE a.id = $1
+				ON CONFLICT (application_id, kid) DO UPDATE SET last_used_at = excluded.last_used_at
+					WHERE key_uses.last_used_at < excluded.last_used_at`,
 				key.ApplicationID, key.KeyID, at[key])
 			if err == nil {
-				_, err = t.exec(`DELETE FROM key_uses WHERE application_id = $1 AND kid NOT IN (SELECT kid FROM key_uses WHERE application_id = $1 ORDER BY last_used_at DESC, kid LIMIT $2)`,
+				_, err = t.exec(`DELETE FROM key_uses WHERE application_id = $1 AND kid NOT IN (SELECT kid FROM key_uses
+					WHERE application_id = $1 ORDER BY last_used_at DESC, kid LIMIT $2)`,
 					key.ApplicationID, maxKeyUses)
 			}
 			if err != nil {

@@ -18,7 +18,8 @@ func TestKeyUses(t *testing.T) {
 			}
 		}
 		want(a, map[string]int64{})
-		must(t, w.NoteKeyUses(t.Context(), map[KeyUse]int64{{a.ID, "one"}: at, {a.ID, ""}: at + 1, {b.ID, "one"}: at + 2, {"unknown", "one"}: at}))
+		must(t, w.NoteKeyUses(t.Context(), map[KeyUse]int64{{a.ID, "one"}: at, {a.ID, ""}: at + 1, {b.ID, "one"}: at + 2,
+			{"unknown", "one"}: at}))
 		// Another node may store an earlier use later.
 		must(t, w.NoteKeyUses(t.Context(), map[KeyUse]int64{{a.ID, "one"}: at - 5, {a.ID, ""}: at + 9}))
 		want(a, map[string]int64{"one": at, "": at + 9})

@@ -44,7 +44,8 @@ func (t tx) addLink(l NewLink) error {
 		err = t.countMail(*l.Mail)
 	}
 	if err == nil {
-		_, err = t.exec(`INSERT INTO links (digest, kind, user_id, email, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		_, err = t.exec(`INSERT INTO links (digest, kind, user_id, email, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6)`,
 			l.Digest, l.Kind, l.UserID, l.Email, l.CreatedAt, l.ExpiresAt)
 	}
 	if err != nil || l.Mail == nil {
@@ -63,19 +64,22 @@ func (t tx) addLink(l NewLink) error {
 
 // whoMay is the condition under which a link works: its person is enabled and still has the
 // address.
-const whoMay = `links.kind = $2 AND links.expires_at > $3 AND EXISTS (SELECT 1 FROM users u WHERE u.id = links.user_id AND u.active AND u.email = links.email)`
+const whoMay = `links.kind = $2 AND links.expires_at > $3 AND EXISTS (SELECT 1 FROM users u WHERE u.id = links.user_id
+	AND u.active AND u.email = links.email)`
 
 // LinkByDigest reads a link that works, and its person. It changes nothing.
 func (s *Store) LinkByDigest(ctx context.Context, digest, kind string, now int64) (User, error) {
 	var u User
-	err := s.get(ctx, &u, `SELECT `+userColumns+` FROM users WHERE id = (SELECT user_id FROM links WHERE digest = $1 AND `+whoMay+`)`, digest, kind, now)
+	err := s.get(ctx, &u, `SELECT `+userColumns+` FROM users WHERE id = (SELECT user_id FROM links WHERE digest = $1
+		AND `+whoMay+`)`, digest, kind, now)
 	return u, err
 }
 
 // useLink uses a link. Only one of several calls succeeds, and the others get ErrSpent.
 func (t tx) useLink(digest, kind string, now int64) (Link, error) {
 	var l Link
-	err := t.write(&l, `DELETE FROM links WHERE digest = $1 AND `+whoMay+` RETURNING digest, kind, user_id, email, created_at, expires_at`, digest, kind, now)
+	err := t.write(&l, `DELETE FROM links WHERE digest = $1 AND `+whoMay+
+		` RETURNING digest, kind, user_id, email, created_at, expires_at`, digest, kind, now)
 	return l, spentIfNone(err)
 }
 
@@ -93,7 +97,8 @@ func (s *Store) ResetByLink(ctx context.Context, digest, hash string, now int64,
 // ConfirmByLink uses a link of this person, and changes the profile while the address is the one
 // to which the link was sent. confirmed returns the changed profile. The session in which the person does so is
 // renewed: people sign in with a confirmed address.
-func (s *Store) ConfirmByLink(ctx context.Context, digest string, r Renewal, now int64, confirmed func(profile string) (string, error)) error {
+func (s *Store) ConfirmByLink(ctx context.Context, digest string, r Renewal, now int64,
+	confirmed func(profile string) (string, error)) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active`, userID) // a lock
@@ -127,6 +132,7 @@ func (s *Store) ConfirmByLink(ctx context.Context, digest string, r Renewal, now
 // UsersByEmail lists enabled people with an address, in any case.
 func (s *Store) UsersByEmail(ctx context.Context, email string, limit int) ([]User, error) {
 	var users []User
-	err := s.all(ctx, &users, `SELECT `+userColumns+` FROM users WHERE LOWER(email) = LOWER($1) AND active ORDER BY number LIMIT $2`, email, limit)
+	err := s.all(ctx, &users, `SELECT `+userColumns+` FROM users WHERE LOWER(email) = LOWER($1) AND active
+		ORDER BY number LIMIT $2`, email, limit)
 	return users, err
 }

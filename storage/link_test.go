@@ -7,7 +7,8 @@ import (
 )
 
 func newLink(u User, kind string) NewLink {
-	return NewLink{Link: Link{Digest: rand.Text(), Kind: kind, UserID: u.ID, Email: u.Email, CreatedAt: at, ExpiresAt: later}}
+	return NewLink{Link: Link{Digest: rand.Text(), Kind: kind, UserID: u.ID, Email: u.Email, CreatedAt: at,
+		ExpiresAt: later}}
 }
 
 func (w world) link(t *testing.T, u User, kind string) Link {
@@ -30,7 +31,8 @@ func TestResetLinkWorksOnce(t *testing.T) {
 		}
 		notice := newMail(alice)
 		oneWins(t, race(8, func(i int) error {
-			return stores[i%2].ResetByLink(t.Context(), l.Digest, "new hash", at, NewMail{Mail: with(notice.Mail, i), Limit: notice.Limit})
+			return stores[i%2].ResetByLink(t.Context(), l.Digest, "new hash", at,
+				NewMail{Mail: with(notice.Mail, i), Limit: notice.Limit})
 		}))
 		if got := proof(w.Store, alice.ID); got != "new hash" {
 			t.Errorf("the password is %q", got)
@@ -135,7 +137,8 @@ func TestAddressLinkConfirmsTheAddress(t *testing.T) {
 		alice, bob, stores := w.person(t, "alice"), w.person(t, "bob"), w.pair(t)
 		l := w.link(t, alice, LinkAddress)
 		confirmed := func(profile string) (string, error) { return profile + "confirmed", nil }
-		is(t, "another person", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, bob.ID)), at, confirmed), ErrSpent)
+		is(t, "another person", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, bob.ID)), at, confirmed),
+			ErrSpent)
 		oneWins(t, race(4, func(i int) error {
 			return stores[i%2].ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed)
 		}))
@@ -146,12 +149,15 @@ func TestAddressLinkConfirmsTheAddress(t *testing.T) {
 		}
 		failing := errors.New("no JSON")
 		l = w.link(t, alice, LinkAddress)
-		is(t, "a profile that cannot be changed", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, func(string) (string, error) { return "", failing }), failing)
+		is(t, "a profile that cannot be changed",
+			w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at,
+				func(string) (string, error) { return "", failing }), failing)
 		must(t, w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed))
 		l = w.link(t, alice, LinkAddress)
 		u.Email = "new@example.com"
 		must(t, w.UpdateUser(t.Context(), u, nil, nil, Beside{}))
-		is(t, "another address", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed), ErrSpent)
+		is(t, "another address", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed),
+			ErrSpent)
 	})
 }
 

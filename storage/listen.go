@@ -14,7 +14,8 @@ import (
 var ErrNoListen = errors.New("the database does not support LISTEN and NOTIFY")
 
 // errNoEcho means that a node did not receive its own test notification.
-var errNoEcho = errors.New("the database accepted LISTEN, but the test notification did not arrive: if DATABASE_URL leads to a pooler, set DATABASE_LISTEN_URL to the address of the database itself")
+var errNoEcho = errors.New("the database accepted LISTEN, but the test notification did not arrive: if DATABASE_URL " +
+	"leads to a pooler, set DATABASE_LISTEN_URL to the address of the database itself")
 
 // errConnectionsRenewed means that the connections for writes were renewed. Writes, and with them the
 // notifications, may now go to another server.
@@ -54,16 +55,18 @@ type listening struct {
 
 // receive receives notifications until ctx ends or the connection is lost.
 func (s *Store) receive(ctx context.Context, received func(time.Time)) error {
-	l := &listening{Store: s, received: received, listens: make(chan error, 1), lost: make(chan error, 1), answers: make(chan time.Time, 1), late: time.NewTimer(time.Hour), renewed: s.renewed.Load()}
-	l.listener = pq.NewDialListener(dialer{silence: answersIn}, s.url, time.Second, time.Second, func(_ pq.ListenerEventType, err error) {
-		if err == nil {
-			return
-		}
-		select {
-		case l.lost <- err:
-		default: // the first error is enough
-		}
-	})
+	l := &listening{Store: s, received: received, listens: make(chan error, 1), lost: make(chan error, 1),
+		answers: make(chan time.Time, 1), late: time.NewTimer(time.Hour), renewed: s.renewed.Load()}
+	l.listener = pq.NewDialListener(dialer{silence: answersIn}, s.url, time.Second, time.Second,
+		func(_ pq.ListenerEventType, err error) {
+			if err == nil {
+				return
+			}
+			select {
+			case l.lost <- err:
+			default: // the first error is enough
+			}
+		})
 	defer func() { go l.listener.Close() }() // Close may wait for a server that does not answer
 	go func() { l.listens <- l.listener.Listen(channel) }()
 	beat := time.NewTicker(askEvery)

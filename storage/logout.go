@@ -106,10 +106,13 @@ func (t tx) endAllSessions(userID string, now int64) (int, error) {
 // responsible, so that nobody displaces the applications of those in whom the operator has more trust.
 func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]DueLogin, error) {
 	var due []DueLogin
-	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, sector, owner, due_at, attempts, turn, backchannel_logout_uri, responsible, owner_is_active, owner_is_admin FROM (
+	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, sector, owner, due_at, attempts, turn,
+		backchannel_logout_uri, responsible, owner_is_active, owner_is_admin FROM (
 			SELECT x.session_id, x.application_id, x.user_id, x.sector, x.owner, x.due_at, x.attempts, x.turn,
-				COALESCE(a.backchannel_logout_uri, '') AS backchannel_logout_uri, COALESCE(a.responsible, 'nobody') AS responsible, u.active AS owner_is_active, u.administrator AS owner_is_admin,
-				ROW_NUMBER() OVER (PARTITION BY a.responsible, u.active, u.administrator ORDER BY x.turn, x.due_at, x.session_id) AS place
+				COALESCE(a.backchannel_logout_uri, '') AS backchannel_logout_uri, COALESCE(a.responsible, 'nobody') AS responsible,
+					u.active AS owner_is_active, u.administrator AS owner_is_admin,
+				ROW_NUMBER() OVER (PARTITION BY a.responsible, u.active, u.administrator ORDER BY x.turn, x.due_at,
+					x.session_id) AS place
 			FROM (
 				SELECT session_id, application_id, user_id, sector, owner, due_at, attempts,
 					ROW_NUMBER() OVER (PARTITION BY owner ORDER BY due_at, session_id) AS turn
@@ -122,7 +125,8 @@ func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]Du
 
 // PauseLogins postpones all due notifications to an application that does not answer.
 func (s *Store) PauseLogins(ctx context.Context, applicationID string, attempts, next int64) error {
-	_, err := s.exec(ctx, `UPDATE logins SET due_at = $3, attempts = $2 WHERE application_id = $1 AND due_at > 0`, applicationID, attempts, next)
+	_, err := s.exec(ctx, `UPDATE logins SET due_at = $3, attempts = $2 WHERE application_id = $1 AND due_at > 0`,
+		applicationID, attempts, next)
 	return err
 }
 
@@ -135,7 +139,8 @@ func (s *Store) ForgetLogins(ctx context.Context, applicationID string) (int64, 
 // ClaimLogin reserves a due notification for this node until next. If several nodes
 // try, one succeeds and the others get ErrSpent.
 func (s *Store) ClaimLogin(ctx context.Context, l Login, next int64) error {
-	n, err := s.exec(ctx, `UPDATE logins SET due_at = $4, attempts = attempts + 1 WHERE session_id = $1 AND application_id = $2 AND due_at = $3`,
+	n, err := s.exec(ctx, `UPDATE logins SET due_at = $4, attempts = attempts + 1 WHERE session_id = $1
+		AND application_id = $2 AND due_at = $3`,
 		l.SessionID, l.ApplicationID, l.DueAt, next)
 	if err == nil && n == 0 {
 		err = ErrSpent
@@ -155,7 +160,8 @@ func (s *Store) EndSessionsBeyond(ctx context.Context, userID, digest string, mo
 	var n int
 	err := s.atomically(ctx, func(t tx) error {
 		var err error
-		n, err = t.endSessions(now, false, `user_id = $1 AND id NOT IN (SELECT id FROM sessions WHERE user_id = $1 ORDER BY CASE WHEN digest = $3 THEN 0 ELSE 1 END, seen_at DESC, id LIMIT $2)`, userID, most, digest)
+		n, err = t.endSessions(now, false, `user_id = $1 AND id NOT IN (SELECT id FROM sessions WHERE user_id = $1
+			ORDER BY CASE WHEN digest = $3 THEN 0 ELSE 1 END, seen_at DESC, id LIMIT $2)`, userID, most, digest)
 		if n == 0 {
 			t.unchanged()
 		}

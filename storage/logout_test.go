@@ -47,19 +47,22 @@ func TestEndOfASessionEndsItsFamiliesAndMakesItsApplicationsDue(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, b := w.person(t, "alice"), w.application(t, "A"), w.application(t, "B")
 		n, other := w.session(t, alice.ID), w.session(t, alice.ID)
-		tokens := map[string]string{"bound": w.bound(t, n, a.ID, later), "offline": w.bound(t, n, b.ID, 0), "elsewhere": w.bound(t, other, a.ID, later)}
+		tokens := map[string]string{"bound": w.bound(t, n, a.ID, later), "offline": w.bound(t, n, b.ID, 0),
+			"elsewhere": w.bound(t, other, a.ID, later)}
 		w.bound(t, n, a.ID, later) // a second login causes no second notification
 		if early := due(t, w.Store, later); len(early) > 0 {
 			t.Fatalf("due before anything ended: %v", early)
 		}
 		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at+5, false))
-		if diff := cmp.Diff(map[string]bool{"bound": false, "offline": true, "elsewhere": true}, live(t, w.Store, tokens)); diff != "" {
+		if diff := cmp.Diff(map[string]bool{"bound": false, "offline": true, "elsewhere": true},
+			live(t, w.Store, tokens)); diff != "" {
 			t.Error(diff)
 		}
 		if early := due(t, w.Store, at+4); len(early) > 0 {
 			t.Errorf("due before its time: %v", early)
 		}
-		want := []Login{{SessionID: n.ID, ApplicationID: a.ID, UserID: alice.ID, Owner: "owner", DueAt: at + 5}, {SessionID: n.ID, ApplicationID: b.ID, UserID: alice.ID, Owner: "owner", DueAt: at + 5}}
+		want := []Login{{SessionID: n.ID, ApplicationID: a.ID, UserID: alice.ID, Owner: "owner", DueAt: at + 5},
+			{SessionID: n.ID, ApplicationID: b.ID, UserID: alice.ID, Owner: "owner", DueAt: at + 5}}
 		byApplication := func(x, y Login) int { return slices.Compare([]byte(x.ApplicationID), []byte(y.ApplicationID)) }
 		got := due(t, w.Store, at+5)
 		slices.SortFunc(want, byApplication)
@@ -140,7 +143,8 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 		if !live(t, w.Store, map[string]string{"": token})[""] {
 			t.Error("the family has ended")
 		}
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7+notifyFor); n != 1 {
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`,
+			later+7+notifyFor); n != 1 {
 			t.Error("the login expires before the renewed session")
 		}
 		// An expired session is not renewed.
@@ -191,7 +195,8 @@ func TestGrantAndEndOfItsSessionAtOnce(t *testing.T) {
 			if left := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE session_id = $1`, n.ID); left != 0 {
 				t.Fatal("the grant is active after the end of its session")
 			}
-			if told := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE session_id = $1 AND due_at > 0`, n.ID); (told == 1) != (errs[0] == nil) {
+			if told := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE session_id = $1 AND due_at > 0`,
+				n.ID); (told == 1) != (errs[0] == nil) {
 				t.Fatalf("%d applications are due, AddGrant gave %v", told, errs[0])
 			}
 		}
@@ -250,11 +255,13 @@ func TestAttackDueLoginsOfManyStrangers(t *testing.T) {
 					}
 					return fmt.Sprint(*b)
 				}
-				said = append(said, fmt.Sprint(l.BackchannelURI, " ", l.Responsible, " ", is(l.OwnerActive), " ", is(l.OwnerAdministrator), " ", l.Turn))
+				said = append(said, fmt.Sprint(l.BackchannelURI, " ", l.Responsible, " ", is(l.OwnerActive), " ",
+					is(l.OwnerAdministrator), " ", l.Turn))
 			}
 			return said
 		}
-		trusted := []string{"https://alice.example/ owner true false 1", "https://root.example/ owner true true 1", "https://operator.example/ operator - - 1"}
+		trusted := []string{"https://alice.example/ owner true false 1", "https://root.example/ owner true true 1",
+			"https://operator.example/ operator - - 1"}
 		got := facts(3)
 		if len(got) != 6 {
 			t.Fatal(got)

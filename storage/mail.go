@@ -66,8 +66,10 @@ func (t tx) addMail(m NewMail) error {
 	if !errors.Is(err, ErrFull) || m.Network == "" {
 		return err
 	}
-	n, err := t.exec(`DELETE FROM mails WHERE id = (SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, id) AS turn FROM mails WHERE kind = $1) x
-		WHERE turn > 1 + (SELECT COUNT(*) FROM mails WHERE kind = $1 AND network = $2) ORDER BY turn DESC, id LIMIT 1)`, m.Kind, m.Network)
+	n, err := t.exec(`DELETE FROM mails WHERE id = (SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY network
+		ORDER BY created_at DESC, id) AS turn FROM mails WHERE kind = $1) x
+		WHERE turn > 1 + (SELECT COUNT(*) FROM mails WHERE kind = $1 AND network = $2) ORDER BY turn DESC, id LIMIT 1)`,
+		m.Kind, m.Network)
 	if err == nil && n == 0 {
 		err = ErrFull // no other network has more
 	}
@@ -79,11 +81,14 @@ func (t tx) addMail(m NewMail) error {
 
 // insertMail stores a message, or returns ErrFull.
 func (t tx) insertMail(m NewMail) error {
-	n, err := t.exec(`INSERT INTO mails (id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation, network, queue)
-		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), 0, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT), CAST($10 AS TEXT),
+	n, err := t.exec(`INSERT INTO mails (id, kind, user_id, link, body, attempts, created_at, due_at, expires_at,
+		invitation, network, queue)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), 0,
+			CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT), CAST($10 AS TEXT),
 			CAST($11 AS TEXT), CAST($12 AS TEXT)
 		WHERE (SELECT COUNT(*) FROM (SELECT 1 AS one FROM mails WHERE kind = $2 LIMIT $9) x) < $9`,
-		m.ID, m.Kind, m.UserID, m.Link, m.Body, m.CreatedAt, m.DueAt, m.ExpiresAt, m.Limit.Most, m.Invitation, m.Network, m.Queue)
+		m.ID, m.Kind, m.UserID, m.Link, m.Body, m.CreatedAt, m.DueAt, m.ExpiresAt, m.Limit.Most, m.Invitation,
+		m.Network, m.Queue)
 	if err == nil && n == 0 {
 		err = ErrFull
 	}
@@ -109,7 +114,8 @@ func (t tx) count(at int64, c MailCount) error {
 	hour := at / period
 	var messages int64
 	err := t.write(&messages, `INSERT INTO mail_counts (recipient, hour, messages, expires_at) VALUES ($1, $2, 1, $3)
-		ON CONFLICT (recipient, hour) DO UPDATE SET messages = mail_counts.messages + 1 WHERE mail_counts.messages < $4 RETURNING messages`,
+		ON CONFLICT (recipient, hour) DO UPDATE SET messages = mail_counts.messages + 1 WHERE mail_counts.messages < $4
+			RETURNING messages`,
 		c.Name, hour, (hour+1)*period, c.PerHour)
 	if errors.Is(err, ErrNotFound) {
 		return ErrFull
@@ -134,8 +140,10 @@ func (t tx) addNotices(notices []NewMail) error {
 // the one that is due the longest comes first.
 func (s *Store) DueMails(ctx context.Context, queue string, now int64, limit int) ([]Mail, error) {
 	var due []Mail
-	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation, network, queue FROM (
-			SELECT m.*, ROW_NUMBER() OVER (PARTITION BY CASE WHEN network <> '' THEN network ELSE COALESCE(user_id, kind) END ORDER BY due_at, id) AS turn
+	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation,
+		network, queue FROM (
+			SELECT m.*, ROW_NUMBER() OVER (PARTITION BY CASE WHEN network <> '' THEN network ELSE COALESCE(user_id, kind) END
+				ORDER BY due_at, id) AS turn
 			FROM mails m WHERE queue = $1 AND due_at <= $2 AND expires_at > $2) x
 		ORDER BY turn, due_at, id LIMIT $3`, queue, now, limit)
 	return due, err
@@ -145,7 +153,8 @@ func (s *Store) DueMails(ctx context.Context, queue string, now int64, limit int
 // and the others get ErrSpent. ErrSpent also means that the message is gone: its person was
 // deleted, or its link has ended.
 func (s *Store) LeaseMail(ctx context.Context, m Mail, until int64) (Mail, error) {
-	n, err := s.exec(ctx, `UPDATE mails SET due_at = $3, attempts = attempts + 1 WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt, until)
+	n, err := s.exec(ctx, `UPDATE mails SET due_at = $3, attempts = attempts + 1 WHERE id = $1 AND due_at = $2`, m.ID,
+		m.DueAt, until)
 	if err == nil && n == 0 {
 		err = ErrSpent
 	}

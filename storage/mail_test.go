@@ -9,7 +9,8 @@ import (
 )
 
 func newMail(u User) NewMail {
-	return NewMail{Mail{ID: rand.Text(), Kind: "notice", UserID: &u.ID, Body: "sealed", CreatedAt: at, DueAt: at, ExpiresAt: later},
+	return NewMail{Mail{ID: rand.Text(), Kind: "notice", UserID: &u.ID, Body: "sealed", CreatedAt: at, DueAt: at,
+		ExpiresAt: later},
 		MailLimit{Recipient: "digest of " + u.ID, PerHour: 100, Most: 100}}
 }
 
@@ -151,13 +152,15 @@ func TestMailIsAnsweredOnce(t *testing.T) {
 		must(t, err)
 		must(t, w.DisableUser(t.Context(), carol.ID, at))
 		answer := func() []NewLink {
-			return []NewLink{withMail(newLink(alice, LinkReset), alice), withMail(newLink(carol, LinkReset), carol), withMail(newLink(bob, LinkReset), bob)}
+			return []NewLink{withMail(newLink(alice, LinkReset), alice), withMail(newLink(carol, LinkReset), carol),
+				withMail(newLink(bob, LinkReset), bob)}
 		}
 		stale := m
 		stale.DueAt--
 		is(t, "answered by a node whose reservation has ended", w.AnswerMail(t.Context(), stale, answer()), ErrSpent)
 		oneWins(t, race(4, func(i int) error { return stores[i%2].AnswerMail(t.Context(), m, answer()) }))
-		links, mails := count(t, w.Store, `SELECT COUNT(*) FROM links`), count(t, w.Store, `SELECT COUNT(*) FROM mails WHERE link IS NOT NULL`)
+		links, mails := count(t, w.Store, `SELECT COUNT(*) FROM links`),
+			count(t, w.Store, `SELECT COUNT(*) FROM mails WHERE link IS NOT NULL`)
 		if links != 2 || mails != 2 || len(w.due(t, at)) != 2 {
 			t.Errorf("%d links, %d messages, want 2 of each", links, mails)
 		}
@@ -191,7 +194,8 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 		}
 		showing := func(f FactorUse) Session { n := newSession(alice.ID); n.Factor = f; return n }
 		told("a sign-in with a code", 1, func(s *Store, _ int, m NewMail) error {
-			return s.AddSession(t.Context(), showing(FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}), "", alice.Password, 0, m)
+			return s.AddSession(t.Context(), showing(FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}), "",
+				alice.Password, 0, m)
 		})
 		told("a sign-in with another password", 0, func(s *Store, _ int, m NewMail) error {
 			return s.AddSession(t.Context(), newSession(alice.ID), "", "another hash", 0, m)
@@ -230,8 +234,10 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 		told("recovery codes", 4, func(s *Store, i int, m NewMail) error {
 			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i)}, at, Ways{Passkeys: true}, m)
 		})
-		told("somebody unknown", 0, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), "nobody", at, m) })
-		told("everything is removed", 4, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), alice.ID, at, m) })
+		told("somebody unknown", 0,
+			func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), "nobody", at, m) })
+		told("everything is removed", 4,
+			func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), alice.ID, at, m) })
 		told("recovery codes without a factor", 0, func(s *Store, i int, m NewMail) error {
 			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("none ", i)}, at, Ways{Passkeys: true}, m)
 		})

@@ -165,7 +165,8 @@ func count(t *testing.T, s *Store, query string, args ...any) int {
 func counts(t *testing.T, s *Store) map[string]int {
 	t.Helper()
 	rows := map[string]int{}
-	for _, table := range []string{"users", "groups", "memberships", "sessions", "applications", "consents", "grants", "tokens", "logins", "devices"} {
+	for _, table := range []string{"users", "groups", "memberships", "sessions", "applications", "consents", "grants",
+		"tokens", "logins", "devices"} {
 		rows[table] = count(t, s, `SELECT COUNT(*) FROM `+table)
 	}
 	return rows
@@ -187,8 +188,10 @@ func (w world) person(t *testing.T, name string, groups ...string) User {
 }
 
 func newApplication(name string) Application {
-	return Application{ID: rand.Text(), ClientID: rand.Text(), Name: name, ClientType: "confidential", GrantTypes: "authorization_code refresh_token",
-		RedirectURIs: "https://a.example/\nhttps://b.example/", Scopes: "read write", HashClientSecret: true, Secret: "secret of " + name,
+	return Application{ID: rand.Text(), ClientID: rand.Text(), Name: name, ClientType: "confidential",
+		GrantTypes:   "authorization_code refresh_token",
+		RedirectURIs: "https://a.example/\nhttps://b.example/", Scopes: "read write", HashClientSecret: true,
+		Secret:    "secret of " + name,
 		CreatedAt: at, UpdatedAt: at, Responsible: ByOperator}
 }
 
@@ -201,8 +204,10 @@ func (w world) application(t *testing.T, name string) Application {
 
 func newGrant(userID, applicationID string) Grant {
 	code := rand.Text()
-	return Grant{ID: rand.Text(), GrantType: "authorization_code", ApplicationID: applicationID, UserID: userID, SessionID: "session of " + userID, Scope: "read write",
-		AuthTime: at - 10, CreatedAt: at, ExpiresAt: at + 60, CodeDigest: &code, CodeExpiresAt: at + 60, CodeChallenge: "challenge", AMR: "pwd otp", ACR: "urn:mandate:acr:mfa",
+	return Grant{ID: rand.Text(), GrantType: "authorization_code", ApplicationID: applicationID, UserID: userID,
+		SessionID: "session of " + userID, Scope: "read write",
+		AuthTime: at - 10, CreatedAt: at, ExpiresAt: at + 60, CodeDigest: &code, CodeExpiresAt: at + 60,
+		CodeChallenge: "challenge", AMR: "pwd otp", ACR: "urn:mandate:acr:mfa",
 		RedirectURI: "https://a.example/", RedirectSent: true}
 }
 
@@ -210,7 +215,8 @@ func newGrant(userID, applicationID string) Grant {
 func newPair(grantID string) []Token {
 	return []Token{
 		{Digest: "access " + rand.Text(), GrantID: &grantID, Scope: "read", IssuedAt: at, ExpiresAt: later},
-		{Digest: "refresh " + rand.Text(), Refresh: true, GrantID: &grantID, Scope: "read", IssuedAt: at, ExpiresAt: later + 1},
+		{Digest: "refresh " + rand.Text(), Refresh: true, GrantID: &grantID, Scope: "read", IssuedAt: at,
+			ExpiresAt: later + 1},
 	}
 }
 
@@ -224,7 +230,8 @@ func (w world) addGrant(t *testing.T, g Grant) {
 // goesOn stores a session with this id if there is none.
 func (w world) goesOn(t *testing.T, id, userID string) {
 	t.Helper()
-	_, err := w.write.ExecContext(t.Context(), `INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address)
+	_, err := w.write.ExecContext(t.Context(), `INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at,
+		user_agent, address)
 		VALUES ($1, $1, $2, $3, $3, $4, '', '') ON CONFLICT (id) DO NOTHING`, id, userID, at, later)
 	must(t, err)
 }
@@ -277,7 +284,8 @@ func proof(s *Store, userID string) string {
 }
 
 func newSession(userID string) Session {
-	return Session{ID: rand.Text(), Digest: rand.Text(), UserID: userID, AuthTime: at, SeenAt: at, ExpiresAt: later, UserAgent: "browser", Address: "192.0.2.1", AMR: "pwd"}
+	return Session{ID: rand.Text(), Digest: rand.Text(), UserID: userID, AuthTime: at, SeenAt: at, ExpiresAt: later,
+		UserAgent: "browser", Address: "192.0.2.1", AMR: "pwd"}
 }
 
 // live reports, for each token by its name in the test, whether it is valid.
@@ -324,7 +332,8 @@ func withParameter(t testing.TB, address, name, value string) string {
 func waitForLock(t *testing.T, s *Store) {
 	t.Helper()
 	eventually(t, "a statement waits for a row", func() bool {
-		return count(t, s, `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
+		return count(t, s, `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()
+			AND wait_event_type = 'Lock'`) > 0
 	})
 }
 

@@ -107,9 +107,11 @@ func (s *Store) schemaVersion(ctx context.Context) (int, error) {
 func (s *Store) lockTable(ctx context.Context) error {
 	var err error
 	for range attempts {
-		_, err = s.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY, version BIGINT NOT NULL, migrated_at BIGINT NOT NULL)`)
+		_, err = s.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY,
+			version BIGINT NOT NULL, migrated_at BIGINT NOT NULL)`)
 		if err == nil {
-			_, err = s.write.ExecContext(ctx, `INSERT INTO schema_version (id, version, migrated_at) VALUES (1, 0, 0) ON CONFLICT DO NOTHING`)
+			_, err = s.write.ExecContext(ctx, `INSERT INTO schema_version (id, version, migrated_at) VALUES (1, 0, 0)
+				ON CONFLICT DO NOTHING`)
 		}
 		if err == nil {
 			return nil
@@ -129,7 +131,8 @@ func (s *Store) permitted(ctx context.Context, err error) error {
 	if s.write.GetContext(ctx, &role, `SELECT quote_ident(current_user)`) != nil {
 		return err
 	}
-	return fmt.Errorf("%w: as the owner of the database, run GRANT USAGE, CREATE ON SCHEMA public TO %s, or make this role the owner. If another role has created the tables, migrate as that role", err, role)
+	return fmt.Errorf("%w: as the owner of the database, run GRANT USAGE, CREATE ON SCHEMA public TO %s, or make this "+
+		"role the owner. If another role has created the tables, migrate as that role", err, role)
 }
 
 // Migrate runs the missing migrations, each in its own transaction, and returns those
@@ -182,7 +185,8 @@ func (s *Store) migrateOne(ctx context.Context) (Migration, error) {
 				return fmt.Errorf("migration %s: %w", pending[0].Name, err)
 			}
 		}
-		_, err = t.ExecContext(ctx, `UPDATE schema_version SET version = $1, migrated_at = $2 WHERE id = 1`, pending[0].Version, time.Now().Unix())
+		_, err = t.ExecContext(ctx, `UPDATE schema_version SET version = $1, migrated_at = $2 WHERE id = 1`,
+			pending[0].Version, time.Now().Unix())
 		if err != nil {
 			return err
 		}

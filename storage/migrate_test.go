@@ -57,7 +57,8 @@ func TestMigrateBringsAnEmptyDatabaseUpToDateOnce(t *testing.T) {
 		}
 		_, err = s.TokenByDigest(t.Context(), f.access)
 		is(t, "the record from before", err, nil)
-		if n := count(t, s, `SELECT COUNT(*) FROM schema_version WHERE version = $1 AND migrated_at > 0`, all[len(all)-1].Version); n != 1 {
+		if n := count(t, s, `SELECT COUNT(*) FROM schema_version WHERE version = $1 AND migrated_at > 0`,
+			all[len(all)-1].Version); n != 1 {
 			t.Error("the version is not stored")
 		}
 	})
@@ -98,7 +99,8 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		_, err := w.exec(t.Context(), `UPDATE schema_version SET version = version + 1`)
 		must(t, err)
-		_, err = w.exec(t.Context(), `UPDATE settings SET value = (SELECT CAST(version AS TEXT) FROM schema_version) WHERE name = 'schema_works_from'`)
+		_, err = w.exec(t.Context(), `UPDATE settings SET value = (SELECT CAST(version AS TEXT) FROM schema_version)
+			WHERE name = 'schema_works_from'`)
 		must(t, err)
 		done, err := w.Migrate(t.Context())
 		is(t, "Migrate", err, ErrNewerSchema)
@@ -135,7 +137,8 @@ func TestNewerSchemaThatOnlyHasMoreIsWorkedWith(t *testing.T) {
 // that was removed, renamed or changed, and a new column that every INSERT would have
 // to set.
 var (
-	takesAway = regexp.MustCompile(`(?i)\b(DROP|RENAME|ALTER\s+COLUMN|ADD\s+CONSTRAINT|CREATE\s+UNIQUE|CREATE\s+TRIGGER)\b`)
+	takesAway = regexp.MustCompile(
+		`(?i)\b(DROP|RENAME|ALTER\s+COLUMN|ADD\s+CONSTRAINT|CREATE\s+UNIQUE|CREATE\s+TRIGGER)\b`)
 	asksMore  = regexp.MustCompile(`(?i)\bADD\s+(COLUMN\s+)?\w+\s[^;]*\bNOT\s+NULL\b`)
 	byDefault = regexp.MustCompile(`(?i)\bDEFAULT\b`)
 	sets      = regexp.MustCompile(`(?i)\bSET\s+value\s*=\s*'(\d+)'\s+WHERE\s+name\s*=\s*'schema_works_from'`)
@@ -143,7 +146,8 @@ var (
 
 // newUnique finds a column that is NULL in the rows of older programs, with its unique
 // index: NULL is equal to nothing.
-var newUnique = regexp.MustCompile(`(?i)\bADD COLUMN (\w+) (TEXT|BIGINT);[\s\S]*\bCREATE UNIQUE INDEX \w+ ON \w+ \((\w+)\)`)
+var newUnique = regexp.MustCompile(
+	`(?i)\bADD COLUMN (\w+) (TEXT|BIGINT);[\s\S]*\bCREATE UNIQUE INDEX \w+ ON \w+ \((\w+)\)`)
 
 // dropsIndex finds an index that is removed. No statement names an index, so only the check
 // of a unique one can be missed.

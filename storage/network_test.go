@@ -29,7 +29,8 @@ func crowds(w world, applicationID string) map[string]crowd {
 	return map[string]crowd{
 		"messages": {func(t *testing.T, network string, n int) (string, error) {
 			m := newMail(User{ID: "x"})
-			m.Kind, m.UserID, m.Network, m.CreatedAt, m.Limit.Most, m.Limit.Recipient = "crowd", nil, network, at+int64(n), mostOfCrowd, ""
+			m.Kind, m.UserID, m.Network, m.CreatedAt, m.Limit.Most, m.Limit.Recipient = "crowd", nil, network, at+int64(n),
+				mostOfCrowd, ""
 			return m.ID, w.AddMail(t.Context(), m)
 		}, names(`SELECT id FROM mails WHERE kind = 'crowd'`)},
 		"devices": {func(t *testing.T, network string, n int) (string, error) {
@@ -69,7 +70,8 @@ func TestAttackOneNetworkTakesTheRoomOfAll(t *testing.T) {
 				must(t, err)
 				left := c.left(t)
 				if len(left) != mostOfCrowd || !slices.Contains(left, early) || !slices.Contains(left, late) {
-					t.Fatalf("%d rows are left; that of before: %t, that of afterwards: %t", len(left), slices.Contains(left, early), slices.Contains(left, late))
+					t.Fatalf("%d rows are left; that of before: %t, that of afterwards: %t", len(left), slices.Contains(left, early),
+						slices.Contains(left, late))
 				}
 				// The newest of those that were accepted stay.
 				want := slices.Concat([]string{early, late}, flood[len(flood)-(mostOfCrowd-2):])

@@ -122,8 +122,10 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 		}))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
-		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at || got.RefreshRotation != "" || got.ClaimsInIDToken != "" || got.EndpointAudience {
-			t.Errorf("%s is responsible, want %s; rotation %q, an endpoint as audience %t", got.Responsible, want, got.RefreshRotation, got.EndpointAudience)
+		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want ||
+			got.UpdatedAt != at || got.RefreshRotation != "" || got.ClaimsInIDToken != "" || got.EndpointAudience {
+			t.Errorf("%s is responsible, want %s; rotation %q, an endpoint as audience %t", got.Responsible, want,
+				got.RefreshRotation, got.EndpointAudience)
 		}
 		// A caller who read the application earlier cannot change it any more.
 		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a), ErrNotFound)
@@ -191,7 +193,8 @@ func TestOwnerIsReadWithTheApplication(t *testing.T) {
 			}
 			must(t, w.AddToken(t.Context(), Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}))
 			token, err := w.TokenByDigest(t.Context(), "own")
-			if err != nil || *token.OwnerActive != active || *token.OwnerAdministrator != administrator || *token.OwnerID != alice.ID || token.Responsible != ByOwner {
+			if err != nil || *token.OwnerActive != active || *token.OwnerAdministrator != administrator ||
+				*token.OwnerID != alice.ID || token.Responsible != ByOwner {
 				t.Errorf("token: %v %+v", err, token)
 			}
 		}

@@ -17,7 +17,8 @@ type Passkey struct {
 	LastUsedAt     int64  `db:"last_used_at"` // 0: never
 }
 
-const passkeyColumns = `id, user_id, public_key, name, sign_count, backup_eligible, backed_up, transports, aaguid, created_at, last_used_at`
+const passkeyColumns = `id, user_id, public_key, name, sign_count, backup_eligible, backed_up, ` +
+	`transports, aaguid, created_at, last_used_at`
 
 // AddPasskey stores a passkey that a person has made in a session, which is renewed. It returns ErrSpent if
 // the session has ended, ErrFull if the person has most passkeys already, and ErrConflict
@@ -49,7 +50,8 @@ func (s *Store) AddPasskey(ctx context.Context, k Passkey, r Renewal, most int, 
 
 func (t tx) insertPasskey(k Passkey) error {
 	_, err := t.exec(`INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		k.ID, k.UserID, k.PublicKey, k.Name, k.SignCount, k.BackupEligible, k.BackedUp, k.Transports, k.AAGUID, k.CreatedAt, k.LastUsedAt)
+		k.ID, k.UserID, k.PublicKey, k.Name, k.SignCount, k.BackupEligible, k.BackedUp, k.Transports, k.AAGUID, k.CreatedAt,
+		k.LastUsedAt)
 	return err
 }
 
@@ -77,7 +79,8 @@ func (s *Store) RenamePasskey(ctx context.Context, userID, id, name string) erro
 // DeletePasskey deletes a passkey of a person. The sessions that began with it stay. If the person does it, by is
 // their session; nil: somebody else does. It returns ErrLastWay if the person could not sign in any more, and ErrSpent
 // if the session has ended.
-func (s *Store) DeletePasskey(ctx context.Context, userID, id string, ways Ways, by *Renewal, notices ...NewMail) error {
+func (s *Store) DeletePasskey(ctx context.Context, userID, id string, ways Ways, by *Renewal,
+	notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(userID)
 		if err == nil && by != nil {
@@ -115,5 +118,6 @@ type PasskeyUse struct {
 // at the same moment with the same counter, one is refused.
 func (t tx) usePasskey(userID string, use PasskeyUse) error {
 	return t.meets(ErrFactorUsed, `UPDATE passkeys SET sign_count = $3, backed_up = $4, last_used_at = $5
-		WHERE id = $1 AND user_id = $2 AND (sign_count < $3 OR sign_count = 0 AND $3 = 0)`, use.ID, userID, use.SignCount, use.BackedUp, use.At)
+		WHERE id = $1 AND user_id = $2 AND (sign_count < $3 OR sign_count = 0 AND $3 = 0)`, use.ID, userID, use.SignCount,
+		use.BackedUp, use.At)
 }

@@ -9,8 +9,9 @@ import (
 )
 
 func newPasskey(userID string) Passkey {
-	return Passkey{ID: rand.Text(), UserID: userID, PublicKey: "key", Name: "Phone", SignCount: 7, BackupEligible: true, Transports: "internal hybrid",
-		AAGUID: "AAAAAAAAAAAAAAAAAAAAAA", CreatedAt: at}
+	return Passkey{ID: rand.Text(), UserID: userID, PublicKey: "key", Name: "Phone", SignCount: 7, BackupEligible: true,
+		Transports: "internal hybrid",
+		AAGUID:     "AAAAAAAAAAAAAAAAAAAAAA", CreatedAt: at}
 }
 
 func (w world) passkey(t *testing.T, n Session, changes ...func(*Passkey)) Passkey {
@@ -56,7 +57,8 @@ func TestPasskeysOfAPerson(t *testing.T) {
 		again.ID = one.ID
 		is(t, "the ID of somebody else's passkey", w.AddPasskey(t.Context(), again, renewal(his), 20), ErrConflict)
 		is(t, "renamed by somebody else", w.RenamePasskey(t.Context(), bob.ID, one.ID, "mine"), ErrNotFound)
-		is(t, "deleted by somebody else", w.DeletePasskey(t.Context(), bob.ID, one.ID, Ways{Passkeys: true}, nil), ErrNotFound)
+		is(t, "deleted by somebody else", w.DeletePasskey(t.Context(), bob.ID, one.ID, Ways{Passkeys: true}, nil),
+			ErrNotFound)
 		is(t, "renamed", w.RenamePasskey(t.Context(), alice.ID, one.ID, "Laptop"), nil)
 		one.Name = "Laptop"
 		want(alice.ID, one, two)
@@ -183,7 +185,8 @@ func TestRecoveryCodesEndWithTheLastFactor(t *testing.T) {
 		want(Factors{Passkeys: 1, RecoveryCodes: 2})
 		must(t, w.DeletePasskey(t.Context(), alice.ID, k.ID, Ways{Passkeys: true}, nil))
 		want(Factors{})
-		is(t, "new recovery codes without a factor", w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at, Ways{Passkeys: true}), ErrNotFound)
+		is(t, "new recovery codes without a factor",
+			w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at, Ways{Passkeys: true}), ErrNotFound)
 		w.passkey(t, n)
 		must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at, Ways{Passkeys: true}))
 		must(t, w.ResetFactors(t.Context(), alice.ID, at))

@@ -24,7 +24,8 @@ func newPersonRace(t *testing.T) personRace {
 	w := migrated(t, postgrestest.URL(t))
 	r := personRace{w, opened(t, w.url), w.person(t, "alice"), NewMail{}}
 	// Messages to one address take turns, so a message holds up the transaction that sends it.
-	r.told = NewMail{Mail: Mail{ID: "told", Kind: "factor", UserID: &r.alice.ID, CreatedAt: at, DueAt: at, ExpiresAt: later},
+	r.told = NewMail{Mail: Mail{ID: "told", Kind: "factor", UserID: &r.alice.ID, CreatedAt: at, DueAt: at,
+		ExpiresAt: later},
 		Limit: MailLimit{Recipient: "alice", PerHour: 20, Most: 100}}
 	first := r.told
 	first.ID = "first"
@@ -68,7 +69,8 @@ func (r personRace) meetAt(t *testing.T, row string, first, second func(context.
 
 func (r personRace) locked(t *testing.T) int {
 	t.Helper()
-	return count(t, r.Store, `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+	return count(t, r.Store, `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()
+		AND wait_event_type = 'Lock'`)
 }
 
 func TestAttackFactorThatIsAddedOutlivesTheReset(t *testing.T) {

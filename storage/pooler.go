@@ -10,8 +10,10 @@ import (
 )
 
 // ErrPooler means that the database is behind a pooler that gives each transaction another connection.
-var ErrPooler = errors.New("DATABASE_URL leads to a pooler that gives each transaction another connection (PgBouncer: pool_mode = transaction), " +
-	"so that a prepared statement of one request would run in another: add binary_parameters=yes to DATABASE_URL, and set DATABASE_LISTEN_URL to the address of the database itself")
+var ErrPooler = errors.New("DATABASE_URL leads to a pooler that gives each transaction another connection " +
+	"(PgBouncer: pool_mode = transaction), " +
+	"so that a prepared statement of one request would run in another: add binary_parameters=yes to DATABASE_URL, and " +
+	"set DATABASE_LISTEN_URL to the address of the database itself")
 
 // crossings is how often two connections are compared. A pooler may use its connections in turn.
 const crossings = 3

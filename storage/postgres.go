@@ -125,8 +125,10 @@ var foreign = []struct {
 	harmless []string // values that change nothing; none: every value
 	remedy   string
 }{
-	{"channel_binding", []string{"disable", "prefer"}, "this program has no channel binding: remove the parameter, and set sslmode=verify-full, with which the server must prove its name"},
-	{"gssencmode", []string{"disable", "prefer"}, "this program does not encrypt by GSSAPI: remove the parameter, and set sslmode=verify-full"},
+	{"channel_binding", []string{"disable", "prefer"}, "this program has no channel binding: remove the parameter, and " +
+		"set sslmode=verify-full, with which the server must prove its name"},
+	{"gssencmode", []string{"disable", "prefer"}, "this program does not encrypt by GSSAPI: remove the parameter, and " +
+		"set sslmode=verify-full"},
 	{"pool_max_conns", []string{}, "it is for another program: remove the parameter, and set DATABASE_MAX_CONNECTIONS"},
 	{"pool_min_conns", nil, ""}, {"pool_max_conn_lifetime", nil, ""}, {"pool_max_conn_lifetime_jitter", nil, ""},
 	{"pool_max_conn_idle_time", nil, ""}, {"pool_health_check_period", nil, ""},

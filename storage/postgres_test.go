@@ -23,7 +23,8 @@ func TestParametersOfOtherDrivers(t *testing.T) {
 		got, q, err := driverURL(address+parameters, "test")
 		if remedy != "" {
 			name, _, _ := strings.Cut(parameters, "=")
-			if err == nil || !strings.Contains(err.Error(), "the parameter "+name+" ") || !strings.Contains(err.Error(), remedy) {
+			if err == nil || !strings.Contains(err.Error(), "the parameter "+name+" ") ||
+				!strings.Contains(err.Error(), remedy) {
 				t.Errorf("%s: %v", parameters, err)
 			}
 			continue
@@ -62,12 +63,14 @@ func ownDatabase(t *testing.T, name, options string) (string, *sqlx.DB) {
 // A stranger can send a letter that such a database cannot store.
 func TestDatabaseWithoutUnicodeIsRefused(t *testing.T) {
 	for _, encoding := range []string{"LATIN1", "SQL_ASCII"} {
-		address, _ := ownDatabase(t, "mandate_"+strings.ToLower(encoding), fmt.Sprintf(`ENCODING '%s' LC_COLLATE 'C' LC_CTYPE 'C'`, encoding))
+		address, _ := ownDatabase(t, "mandate_"+strings.ToLower(encoding),
+			fmt.Sprintf(`ENCODING '%s' LC_COLLATE 'C' LC_CTYPE 'C'`, encoding))
 		s, err := Open(t.Context(), address)
 		if err == nil {
 			s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "has the encoding "+encoding) || !strings.Contains(err.Error(), "createdb --encoding UTF8") {
+		if err == nil || !strings.Contains(err.Error(), "has the encoding "+encoding) ||
+			!strings.Contains(err.Error(), "createdb --encoding UTF8") {
 			t.Errorf("%s: %v", encoding, err)
 		}
 	}

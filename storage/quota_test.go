@@ -10,7 +10,8 @@ func TestWhatCountsAgainstAQuotaIsCounted(t *testing.T) {
 		alice, bob, a, u := "alice", "bob", w.application(t, "App"), w.person(t, "user")
 		for i := range 5 {
 			whose := []*string{&alice, &alice, &alice, &bob, nil}[i]
-			must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint(i), ApplicationID: &a.ID, ExpiresAt: at + int64(i), ChargedTo: whose}))
+			must(t, w.AddToken(t.Context(),
+				Token{Digest: fmt.Sprint(i), ApplicationID: &a.ID, ExpiresAt: at + int64(i), ChargedTo: whose}))
 			g := newGrant(u.ID, a.ID)
 			g.ExpiresAt, g.ChargedTo = at+int64(i), whose
 			w.addGrant(t, g)
@@ -20,7 +21,8 @@ func TestWhatCountsAgainstAQuotaIsCounted(t *testing.T) {
 			at   int64
 			most int
 			want int
-		}{{alice, at - 1, 10, 3}, {alice, at - 1, 2, 2}, {alice, at, 10, 2}, {alice, at + 2, 10, 0}, {bob, at, 10, 1}, {"nobody", at, 10, 0}} {
+		}{{alice, at - 1, 10, 3}, {alice, at - 1, 2, 2}, {alice, at, 10, 2}, {alice, at + 2, 10, 0}, {bob, at, 10, 1},
+			{"nobody", at, 10, 0}} {
 			tokens, err := w.LiveTokens(t.Context(), test.who, test.at, test.most)
 			must(t, err)
 			grants, err := w.LiveGrants(t.Context(), test.who, test.at, test.most)

@@ -10,7 +10,8 @@ import (
 
 // ErrReplaced means that the SQLite file was removed or replaced while it is in use. What is written now is gone when
 // the process ends.
-var ErrReplaced = errors.New("the database file was removed or replaced while this program uses it: stop the program, restore the file, and start it again")
+var ErrReplaced = errors.New("the database file was removed or replaced while this program uses it: stop the " +
+	"program, restore the file, and start it again")
 
 // ProveWrite proves that the database stores what is written: it writes a row, and the commit is durable.
 func (s *Store) ProveWrite(ctx context.Context) error {
@@ -23,7 +24,8 @@ func (s *Store) ProveWrite(ctx context.Context) error {
 			return ErrReplaced
 		}
 	}
-	_, err := s.run(ctx, true, `INSERT INTO settings (name, value) VALUES ('written', '1') ON CONFLICT (name) DO UPDATE SET value = CASE WHEN settings.value = '1' THEN '2' ELSE '1' END`, nil)
+	_, err := s.run(ctx, true, `INSERT INTO settings (name, value) VALUES ('written', '1') ON CONFLICT (name) DO UPDATE
+		SET value = CASE WHEN settings.value = '1' THEN '2' ELSE '1' END`, nil)
 	return err
 }
 

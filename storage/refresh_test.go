@@ -17,17 +17,20 @@ func TestRefreshTokenIsRotatedOnce(t *testing.T) {
 			pairs[i] = newPair(f.ID)
 		}
 		winner := oneWins(t, race(64, func(i int) error {
-			return stores[i%2].RotateRefresh(t.Context(), f.refresh, f.ID, fmt.Sprint("sealed ", i), at+1, later+int64(i), pairs[i])
+			return stores[i%2].RotateRefresh(t.Context(), f.refresh, f.ID, fmt.Sprint("sealed ", i), at+1,
+				later+int64(i), pairs[i])
 		}))
 		want := []string{f.access, f.refresh, pairs[winner][0].Digest, pairs[winner][1].Digest}
 		slices.Sort(want)
 		onlyTheseTokens(t, w.Store, want...)
 		old, err := w.TokenByDigest(t.Context(), f.refresh)
 		must(t, err)
-		if old.UsedAt == nil || *old.UsedAt != at+1 || old.Successor == nil || *old.Successor != fmt.Sprint("sealed ", winner) {
+		if old.UsedAt == nil || *old.UsedAt != at+1 || old.Successor == nil ||
+			*old.Successor != fmt.Sprint("sealed ", winner) {
 			t.Errorf("the old token does not name its successor: %+v", old.Token)
 		}
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE id = $1 AND expires_at >= $2 AND expires_at <= $2 + $3`, f.ID, later+int64(winner), 1_000/8+64); n != 1 {
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE id = $1 AND expires_at >= $2 AND expires_at <= $2 + $3`,
+			f.ID, later+int64(winner), 1_000/8+64); n != 1 {
 			t.Error("the family does not expire when the new token does")
 		}
 	})
@@ -52,8 +55,10 @@ func TestTokenThatCannotBeRefreshed(t *testing.T) {
 			"used":                                  {used.refresh, used.ID, at},
 			"no such grant, so no token is used up": {f.refresh, "unknown", at},
 		} {
-			is(t, "RotateRefresh, "+name, w.RotateRefresh(t.Context(), c.digest, c.grant, "", c.now, later, newPair(c.grant)), ErrSpent)
-			is(t, "KeepRefresh, "+name, w.KeepRefresh(t.Context(), c.digest, c.grant, c.now, later, later, newPair(c.grant)[0]), ErrSpent)
+			is(t, "RotateRefresh, "+name, w.RotateRefresh(t.Context(), c.digest, c.grant, "", c.now, later, newPair(c.grant)),
+				ErrSpent)
+			is(t, "KeepRefresh, "+name, w.KeepRefresh(t.Context(), c.digest, c.grant, c.now, later, later, newPair(c.grant)[0]),
+				ErrSpent)
 		}
 		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 			t.Error(diff)
@@ -76,7 +81,8 @@ func TestRefreshTokenThatIsKept(t *testing.T) {
 				t.Errorf("%d tokens, want %d", n, 3+i)
 			}
 		}
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE expires_at >= $1 AND expires_at <= $1 + $2`, later+60, 1_060/8); n != 1 {
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE expires_at >= $1 AND expires_at <= $1 + $2`, later+60,
+			1_060/8); n != 1 {
 			t.Error("the family was not prolonged")
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
@@ -111,8 +117,10 @@ func TestFamilyThatWasRevokedDoesNotGrow(t *testing.T) {
 			f = w.family(t, alice.ID, a.ID)
 			must(t, revoke(f))
 			before := counts(t, w.Store)
-			is(t, "RotateRefresh after "+name, w.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, newPair(f.ID)), ErrSpent)
-			is(t, "KeepRefresh after "+name, w.KeepRefresh(t.Context(), f.refresh, f.ID, at, later, later, newPair(f.ID)[0]), ErrSpent)
+			is(t, "RotateRefresh after "+name, w.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, newPair(f.ID)),
+				ErrSpent)
+			is(t, "KeepRefresh after "+name, w.KeepRefresh(t.Context(), f.refresh, f.ID, at, later, later, newPair(f.ID)[0]),
+				ErrSpent)
 			is(t, "RedeemCode after "+name, w.RedeemCode(t.Context(), f.ID, at, later, newPair(f.ID)), ErrSpent)
 			if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 				t.Errorf("after %s: %s", name, diff)
@@ -171,7 +179,9 @@ func TestRefreshBesideARevocationGivesNothingThatLives(t *testing.T) {
 	pair := newPair(f.ID)
 	must(t, w.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, pair))
 	must(t, revocation.Commit())
-	for name, is := range live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "new access": pair[0].Digest, "new refresh": pair[1].Digest}) {
+	for name, is := range live(t, w.Store,
+		map[string]string{"access": f.access, "refresh": f.refresh, "new access": pair[0].Digest,
+			"new refresh": pair[1].Digest}) {
 		if is {
 			t.Errorf("%s is still active", name)
 		}

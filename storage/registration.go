@@ -19,7 +19,8 @@ var insertRegistered = insertApplication + ` ON CONFLICT (registration_digest) D
 // access token that is not empty uses that token once; the result is ErrSpent if it cannot
 // be used. If an application with the same RegistrationDigest exists, it becomes a shared
 // one, and is the result. most limits the applications as for AddApplication.
-func (s *Store) RegisterApplication(ctx context.Context, a Application, most int, initialToken string, now int64) (Application, error) {
+func (s *Store) RegisterApplication(ctx context.Context, a Application, most int, initialToken string,
+	now int64) (Application, error) {
 	if s.fewOpen(ctx, a, most) {
 		most = 0
 	}
@@ -96,7 +97,8 @@ func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
 	if (last == nil || time.Now().After(last.until)) && s.counting.TryLock() {
 		defer s.counting.Unlock()
 		counted := &openCount{until: time.Now().Add(time.Second)}
-		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM applications WHERE responsible = 'nobody' LIMIT $1) x`, most/4)
+		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM applications
+			WHERE responsible = 'nobody' LIMIT $1) x`, most/4)
 		if err != nil {
 			return false // the registration fails too, or counts exactly
 		}

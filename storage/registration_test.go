@@ -74,7 +74,8 @@ func TestSharedRegistrationCountsItsTimeAnew(t *testing.T) {
 		must(t, err)
 		got, err := w.ShareRegistration(t.Context(), "a", at+5)
 		must(t, err)
-		if got.CreatedAt != at || got.RenewedAt != at+5 || got.LastUsedAt != 0 || got.Management != ManagedByMany || got.Version != 1 {
+		if got.CreatedAt != at || got.RenewedAt != at+5 || got.LastUsedAt != 0 || got.Management != ManagedByMany ||
+			got.Version != 1 {
 			t.Errorf("never used: %+v", got)
 		}
 		must(t, w.NoteUses(t.Context(), map[string]int64{a.ID: at + 6}))

@@ -27,9 +27,11 @@ func (s *Store) AddRequest(ctx context.Context, r Request, most, perNetwork int,
 	if !errors.Is(err, ErrFull) || most == 0 {
 		return err
 	}
-	n, err := s.exec(ctx, `DELETE FROM requests WHERE digest = (SELECT digest FROM (SELECT digest, ROW_NUMBER() OVER (PARTITION BY network ORDER BY opens_until DESC, digest) AS turn
+	n, err := s.exec(ctx, `DELETE FROM requests WHERE digest = (SELECT digest FROM (SELECT digest,
+		ROW_NUMBER() OVER (PARTITION BY network ORDER BY opens_until DESC, digest) AS turn
 			FROM requests WHERE charged_to = $1 AND used_at IS NULL AND expires_at > $2) x
-		WHERE turn > 1 + (SELECT COUNT(*) FROM requests WHERE charged_to = $1 AND network = $3 AND used_at IS NULL AND expires_at > $2) ORDER BY turn DESC, digest LIMIT 1)`,
+		WHERE turn > 1 + (SELECT COUNT(*) FROM requests WHERE charged_to = $1 AND network = $3 AND used_at IS NULL
+			AND expires_at > $2) ORDER BY turn DESC, digest LIMIT 1)`,
 		r.ChargedTo, now, r.Network)
 	if err == nil && n == 0 {
 		err = ErrFull // no other network has more
@@ -41,10 +43,14 @@ func (s *Store) AddRequest(ctx context.Context, r Request, most, perNetwork int,
 }
 
 func (s *Store) insertRequest(ctx context.Context, r Request, most, perNetwork int, now int64) error {
-	n, err := s.exec(ctx, `INSERT INTO requests (digest, client_id, parameters, charged_to, network, opens_until, expires_at)
-		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
-		WHERE (CAST($8 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM requests WHERE charged_to = $4 AND used_at IS NULL AND expires_at > $10 LIMIT $8) x) < $8)
-		AND (CAST($9 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM requests WHERE charged_to = $4 AND network = $5 AND used_at IS NULL AND expires_at > $10 LIMIT $9) x) < $9)`,
+	n, err := s.exec(ctx, `INSERT INTO requests (digest, client_id, parameters, charged_to, network, opens_until,
+		expires_at)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT),
+			CAST($7 AS BIGINT)
+		WHERE (CAST($8 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM requests WHERE charged_to = $4
+			AND used_at IS NULL AND expires_at > $10 LIMIT $8) x) < $8)
+		AND (CAST($9 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM requests WHERE charged_to = $4
+			AND network = $5 AND used_at IS NULL AND expires_at > $10 LIMIT $9) x) < $9)`,
 		r.Digest, r.ClientID, r.Parameters, r.ChargedTo, r.Network, r.OpensUntil, r.ExpiresAt, most, perNetwork, now)
 	if err == nil && n == 0 {
 		err = ErrFull
@@ -55,18 +61,21 @@ func (s *Store) insertRequest(ctx context.Context, r Request, most, perNetwork i
 // Request reads a request by the digest of its request URI, whether it was used or not.
 func (s *Store) Request(ctx context.Context, digest string) (Request, error) {
 	var r Request
-	err := s.get(ctx, &r, `SELECT digest, client_id, parameters, charged_to, network, opens_until, expires_at, used_at FROM requests WHERE digest = $1`, digest)
+	err := s.get(ctx, &r, `SELECT digest, client_id, parameters, charged_to, network, opens_until, expires_at, used_at
+		FROM requests WHERE digest = $1`, digest)
 	return r, err
 }
 
 // KeepRequest lets the row of an unused request stay until a time, if it would expire before.
 func (s *Store) KeepRequest(ctx context.Context, digest string, until int64) error {
-	_, err := s.exec(ctx, `UPDATE requests SET expires_at = $2 WHERE digest = $1 AND used_at IS NULL AND expires_at < $2`, digest, until)
+	_, err := s.exec(ctx, `UPDATE requests SET expires_at = $2 WHERE digest = $1 AND used_at IS NULL AND expires_at < $2`,
+		digest, until)
 	return err
 }
 
 // useRequest marks an unused request as used.
-const useRequest = `UPDATE requests SET used_at = $2, parameters = '' WHERE digest = $1 AND used_at IS NULL AND expires_at > $2`
+const useRequest = `UPDATE requests SET used_at = $2, parameters = '' WHERE digest = $1 AND used_at IS NULL
+	AND expires_at > $2`
 
 // UseRequest marks a request as used, without a grant. It returns ErrNotFound if it was
 // used already, or has expired.

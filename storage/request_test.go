@@ -10,7 +10,8 @@ import (
 )
 
 func newRequest() Request {
-	return Request{Digest: rand.Text(), ClientID: "web", Parameters: "sealed", ChargedTo: "owner", Network: "192.0.2.1", OpensUntil: at + 90, ExpiresAt: at + 3600}
+	return Request{Digest: rand.Text(), ClientID: "web", Parameters: "sealed", ChargedTo: "owner", Network: "192.0.2.1",
+		OpensUntil: at + 90, ExpiresAt: at + 3600}
 }
 
 func (w world) request(t *testing.T) Request {
@@ -46,7 +47,8 @@ func TestRequestIsUsedOnceTogetherWithTheGrant(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range outcomes {
 			all.Go(func() {
-				outcomes[i] = stores[i%2].AddGrant(context.WithoutCancel(t.Context()), inSession(newGrant(alice.ID, a.ID), n), "", r.Digest)
+				outcomes[i] = stores[i%2].AddGrant(context.WithoutCancel(t.Context()), inSession(newGrant(alice.ID, a.ID), n),
+					"", r.Digest)
 			})
 		}
 		all.Wait()

@@ -79,7 +79,8 @@ func (t tx) forgetIntrospectors(each *Event, rows []string, err error) ([]string
 			continue
 		}
 		var n int64
-		n, err = t.exec(`UPDATE resources SET introspectors = REPLACE(introspectors, $1, $2), version = version + 1 WHERE introspectors LIKE $3 ESCAPE '!'`,
+		n, err = t.exec(`UPDATE resources SET introspectors = REPLACE(introspectors, $1, $2), version = version + 1
+			WHERE introspectors LIKE $3 ESCAPE '!'`,
 			"\n"+clientID+"\n", "\n", "%\n"+likeEscape.Replace(clientID)+"\n%")
 		if n > 0 {
 			t.changed(OfResource, "")

@@ -45,7 +45,8 @@ func TestExpiredOneTimeValueGivesWayOnce(t *testing.T) {
 		is(t, "before it expires", w.SeeOnce(t.Context(), OneTime{"value", later, at - 1}), ErrSpent)
 		won := 0
 		stores := w.pair(t)
-		for _, err := range race(32, func(i int) error { return stores[i%2].SeeOnce(t.Context(), OneTime{"value", later, at}) }) {
+		for _, err := range race(32,
+			func(i int) error { return stores[i%2].SeeOnce(t.Context(), OneTime{"value", later, at}) }) {
 			if err == nil {
 				won++
 			} else if !errors.Is(err, ErrSpent) {
@@ -83,7 +84,8 @@ func TestTokenOfAOneTimeValueIsStoredOnce(t *testing.T) {
 			if err != nil && (i%4 == 3 || !errors.Is(err, ErrSpent)) {
 				t.Errorf("%d: %v", i, err)
 			}
-			if stored := count(t, w.Store, `SELECT COUNT(*) FROM tokens WHERE digest = $1`, strconv.Itoa(i)); stored == 1 != (err == nil) {
+			if stored := count(t, w.Store, `SELECT COUNT(*) FROM tokens WHERE digest = $1`,
+				strconv.Itoa(i)); stored == 1 != (err == nil) {
 				t.Errorf("%d: %d tokens, error %v", i, stored, err)
 			}
 			if err == nil && i%4 != 3 {
@@ -103,7 +105,8 @@ func TestBatchOfTokensAndOneTimeValues(t *testing.T) {
 	must(t, w.SeeOnce(t.Context(), OneTime{"used", later, at}))
 	for round, alone := range []bool{true, false} {
 		token := func(i int) *Token {
-			return &Token{Digest: fmt.Sprint(round, i), ApplicationID: new("app"), Resource: "r", Generation: 7, Scope: "a b", IssuedAt: at, ExpiresAt: later, ChargedTo: new(`{"NULL", \}`), CNF: "{}"}
+			return &Token{Digest: fmt.Sprint(round, i), ApplicationID: new("app"), Resource: "r", Generation: 7, Scope: "a b",
+				IssuedAt: at, ExpiresAt: later, ChargedTo: new(`{"NULL", \}`), CNF: "{}"}
 		}
 		var batch []write
 		for i, digest := range []string{"c", "a", "used", "a", "b", "d", "c", "e"} {

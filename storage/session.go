@@ -44,7 +44,8 @@ func (n Session) SignIn() string { return n.ID + " " + strconv.FormatInt(n.AuthT
 // session any more, the result is ErrSpent. It is ErrFactorUsed if the factor of the session
 // cannot be used, and one of the errors of an IdentityLink if the identity cannot be linked. The notices are stored in
 // the same transaction.
-func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64, notices ...NewMail) error {
+func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64,
+	notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash, n.Language)
 		if err == nil {
@@ -63,11 +64,14 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 			return err
 		}
 		// The login may be older than the session: it was at another server.
-		renewed, err := t.texts(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8, amr = $10, issuer = $11
-			WHERE digest = $1 AND user_id = $2 AND expires_at > $5 AND seen_at > $9 RETURNING id`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince, n.AMR, n.Issuer)
+		renewed, err := t.texts(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6,
+			user_agent = $7, address = $8, amr = $10, issuer = $11
+			WHERE digest = $1 AND user_id = $2 AND expires_at > $5 AND seen_at > $9 RETURNING id`, replaces, n.UserID, n.Digest,
+			n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince, n.AMR, n.Issuer)
 		if err == nil && len(renewed) > 0 {
 			t.sessionIs(n.ID, renewed[0])
-			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt+notifyFor)
+			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`,
+				n.Digest, n.ExpiresAt+notifyFor)
 		}
 		if err != nil || len(renewed) > 0 {
 			return err
@@ -76,7 +80,8 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr, issuer) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		_, err = t.exec(`INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr,
+			issuer) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			n.ID, n.Digest, n.UserID, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, n.AMR, n.Issuer)
 		return err
 	})
@@ -91,7 +96,8 @@ type Renewal struct {
 
 // renew renews a session, and locks its row. It returns ErrSpent if the session does not have the old digest any more.
 func (t tx) renew(r Renewal) error {
-	return t.spend(`UPDATE sessions SET id = $6, digest = $3, amr = $4 WHERE id = $1 AND digest = $2 AND user_id = $5`, r.ID, r.Was, r.Session.Digest, r.Session.AMR, r.Session.UserID, r.Session.ID)
+	return t.spend(`UPDATE sessions SET id = $6, digest = $3, amr = $4 WHERE id = $1 AND digest = $2 AND user_id = $5`,
+		r.ID, r.Was, r.Session.Digest, r.Session.AMR, r.Session.UserID, r.Session.ID)
 }
 
 // StrengthenSession stores that the person has shown another factor in a session. The cookie changes, so that a copy
@@ -123,11 +129,14 @@ type SignedIn struct {
 // idleSince.
 func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSince int64) (SignedIn, error) {
 	var found SignedIn
-	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.digest AS "session.digest", s.user_id AS "session.user_id", s.auth_time AS "session.auth_time",
+	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.digest AS "session.digest", s.user_id AS "session.user_id",
+		s.auth_time AS "session.auth_time",
 		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent",
 		s.address AS "session.address", s.amr AS "session.amr", s.issuer AS "session.issuer",
-		u.id AS "user.id", u.number AS "user.number", u.username AS "user.username", u.username_key AS "user.username_key", u.email AS "user.email",
-		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password", u.active AS "user.active",
+		u.id AS "user.id", u.number AS "user.number", u.username AS "user.username", u.username_key AS "user.username_key",
+			u.email AS "user.email",
+		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password",
+			u.active AS "user.active",
 		u.administrator AS "user.administrator", u.created_at AS "user.created_at",
 		u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at",
 		u.language AS "user.language", u.factor_due_at AS "user.factor_due_at", u.generation AS "user.generation"
@@ -139,7 +148,8 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 // SessionByID reads whose session it is. It reads nothing else of the two.
 func (s *Store) SessionByID(ctx context.Context, id string) (SignedIn, error) {
 	var found SignedIn
-	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.user_id AS "session.user_id", u.id AS "user.id", u.username AS "user.username"
+	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.user_id AS "session.user_id", u.id AS "user.id",
+		u.username AS "user.username"
 		FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1`, id)
 	return found, err
 }
@@ -149,7 +159,8 @@ func (s *Store) SessionByID(ctx context.Context, id string) (SignedIn, error) {
 // ends what was stored. The lock is an UPDATE, because both databases lock rows only
 // for writes. If the session has ended, the result is ErrSpent.
 func (t tx) holdSession(id, userID string, now int64) error {
-	return t.spend(`UPDATE sessions SET seen_at = CASE WHEN seen_at > $3 THEN seen_at ELSE $3 END WHERE id = $1 AND user_id = $2`, id, userID, now)
+	return t.spend(`UPDATE sessions SET seen_at = CASE WHEN seen_at > $3 THEN seen_at ELSE $3 END WHERE id = $1
+		AND user_id = $2`, id, userID, now)
 }
 
 // TouchSession stores the time at which a session was used, unless it was stored within the last seconds.
@@ -161,7 +172,8 @@ func (s *Store) TouchSession(ctx context.Context, id string, now, seconds int64)
 // SessionsOf lists a person's active sessions, the most recently used first.
 func (s *Store) SessionsOf(ctx context.Context, userID string, now, idleSince int64) ([]Session, error) {
 	var sessions []Session
-	err := s.all(ctx, &sessions, `SELECT id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr, issuer FROM sessions
+	err := s.all(ctx, &sessions, `SELECT id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr,
+		issuer FROM sessions
 		WHERE user_id = $1 AND expires_at > $2 AND seen_at > $3 ORDER BY seen_at DESC, id`, userID, now, idleSince)
 	return sessions, err
 }

@@ -82,7 +82,8 @@ func TestNewSessionEndsTheOneItReplaces(t *testing.T) {
 		}
 		again := newSession(alice.ID)
 		again.Digest = n.Digest
-		is(t, "AddSession with a cookie that exists", w.AddSession(t.Context(), again, other.Digest, proof(w.Store, again.UserID), 0), ErrConflict)
+		is(t, "AddSession with a cookie that exists",
+			w.AddSession(t.Context(), again, other.Digest, proof(w.Store, again.UserID), 0), ErrConflict)
 		_, err = w.SessionByDigest(t.Context(), other.Digest, at, 0)
 		is(t, "the session that the failed call would replace", err, nil)
 	})

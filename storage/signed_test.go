@@ -23,7 +23,8 @@ func TestSignedTokensHaveNoRow(t *testing.T) {
 			t.Errorf("kept: %+v", kept.Token)
 		}
 		must(t, w.RotateRefresh(t.Context(), first[0].Digest, g.ID, "", at+2, later, next))
-		is(t, "RotateRefresh again", w.RotateRefresh(t.Context(), first[0].Digest, g.ID, "", at+2, later, newPair(g.ID)[1:]), ErrSpent)
+		is(t, "RotateRefresh again", w.RotateRefresh(t.Context(), first[0].Digest, g.ID, "", at+2, later, newPair(g.ID)[1:]),
+			ErrSpent)
 		is(t, "KeepRefresh of a used token", w.KeepRefresh(t.Context(), first[0].Digest, g.ID, at+2, later, later), ErrSpent)
 		both := []string{first[0].Digest, next[0].Digest}
 		slices.Sort(both)
@@ -76,7 +77,8 @@ func TestLongestSigned(t *testing.T) {
 		for _, step := range []struct {
 			format, introspection string
 			lifetime, want        int64
-		}{{"opaque", "", 900, -1}, {"opaque", "ES256", 900, 0}, {"jwt", "", 0, 0}, {"jwt", "", 300, 300}, {"jwt", "", 60, 300}} {
+		}{{"opaque", "", 900, -1}, {"opaque", "ES256", 900, 0}, {"jwt", "", 0, 0}, {"jwt", "", 300, 300},
+			{"jwt", "", 60, 300}} {
 			a := w.application(t, "App")
 			was := a
 			a.AccessTokenFormat, a.AccessTokenLifetime, a.IntrospectionAlg = step.format, step.lifetime, step.introspection

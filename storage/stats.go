@@ -45,7 +45,8 @@ type Removed struct {
 
 // counters count the deleted rows by table.
 type counters struct {
-	tokens, grants, logins, sessions, devices, requests, initial, mails, links, invitations, mailCounts, seen, events atomic.Int64
+	tokens, grants, logins, sessions, devices, requests, initial, mails, links, invitations, mailCounts, seen,
+	events atomic.Int64
 }
 
 // batchStats counts batches, their items, and refused writes.
@@ -62,7 +63,11 @@ func (t *batchStats) batch(items int) {
 // Stats returns the statistics. It runs no statement.
 func (s *Store) Stats() Stats {
 	c := &s.counters
-	found := Stats{Removed: []Removed{{"tokens", c.tokens.Load()}, {"grants", c.grants.Load()}, {"logins", c.logins.Load()}, {"sessions", c.sessions.Load()}, {"devices", c.devices.Load()}, {"requests", c.requests.Load()}, {"initial_tokens", c.initial.Load()}, {"mails", c.mails.Load()}, {"links", c.links.Load()}, {"invitations", c.invitations.Load()}, {"mail_counts", c.mailCounts.Load()}, {"seen", c.seen.Load()}, {"events", c.events.Load()}}}
+	found := Stats{Removed: []Removed{{"tokens", c.tokens.Load()}, {"grants", c.grants.Load()},
+		{"logins", c.logins.Load()}, {"sessions", c.sessions.Load()}, {"devices", c.devices.Load()},
+		{"requests", c.requests.Load()}, {"initial_tokens", c.initial.Load()}, {"mails", c.mails.Load()},
+		{"links", c.links.Load()}, {"invitations", c.invitations.Load()}, {"mail_counts", c.mailCounts.Load()},
+		{"seen", c.seen.Load()}, {"events", c.events.Load()}}}
 	if s.embedded {
 		found.Pools = []Pool{pool("read", s.read), pool("write", s.write)}
 		found.Queue = s.together.stats()
@@ -93,6 +98,7 @@ func (g *batcher[T]) stats() Queue {
 // none. Each part of the query reads only the first entry of an index.
 func (s *Store) Oldest(ctx context.Context) (int64, error) {
 	var at sql.NullInt64
-	err := s.get(ctx, &at, `SELECT MIN(expires_at) FROM (SELECT MIN(expires_at) AS expires_at FROM tokens UNION ALL SELECT MIN(expires_at) FROM grants) AS oldest`)
+	err := s.get(ctx, &at, `SELECT MIN(expires_at) FROM (SELECT MIN(expires_at) AS expires_at
+		FROM tokens UNION ALL SELECT MIN(expires_at) FROM grants) AS oldest`)
 	return at.Int64, err
 }

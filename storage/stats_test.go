@@ -43,7 +43,8 @@ func TestQueueStats(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := Queue{Room: 3, Full: 1, Items: 4, Sizes: [batchSizes]int64{1, 0, 1}} // a batch of one, and a batch of three (up to four)
+	// a batch of one, and a batch of three (up to four)
+	want := Queue{Room: 3, Full: 1, Items: 4, Sizes: [batchSizes]int64{1, 0, 1}}
 	if diff := cmp.Diff(want, g.stats()); diff != "" {
 		t.Error(diff)
 	}

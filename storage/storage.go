@@ -48,7 +48,8 @@ type Store struct {
 
 	changesWritten, polling, notifyUnsupported, messageUnsupported atomic.Bool
 	renewed                                                        atomic.Int64 // how often the connections were renewed
-	reclaimed                                                      atomic.Int64 // deleted tokens whose space VACUUM has freed
+	// deleted tokens whose space VACUUM has freed
+	reclaimed atomic.Int64
 }
 
 type preparedKey struct {
@@ -108,7 +109,8 @@ func (s *Store) checkEncoding(ctx context.Context) error {
 		return fmt.Errorf("read the encoding of the database: %w", err)
 	}
 	if encoding != "UTF8" {
-		return fmt.Errorf("the database has the encoding %s, and needs UTF8: create it anew with createdb --encoding UTF8 --template template0 NAME", encoding)
+		return fmt.Errorf("the database has the encoding %s, and needs UTF8: create it anew with createdb --encoding UTF8 "+
+			"--template template0 NAME", encoding)
 	}
 	return nil
 }
@@ -137,7 +139,8 @@ func openSQLite(path string, wait time.Duration) (*Store, error) {
 	}
 	// synchronous(FULL): a token that was sent to a client survives a power failure.
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		fmt.Sprintf("?_pragma=busy_timeout(%d)", wait.Milliseconds()) + "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"
+		fmt.Sprintf("?_pragma=busy_timeout(%d)", wait.Milliseconds()) +
+		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"
 	write, err := sqlx.Open("sqlite", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -149,7 +152,8 @@ func openSQLite(path string, wait time.Duration) (*Store, error) {
 	}
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
-	return newStore(&Store{read: read, write: write, embedded: true, path: path, busyWait: wait, noReadTimeout: &atomic.Bool{}}), nil
+	return newStore(&Store{read: read, write: write, embedded: true, path: path, busyWait: wait,
+		noReadTimeout: &atomic.Bool{}}), nil
 }
 
 // maxWaiting limits the writes that wait for the database. A waiting token needs a few
@@ -159,7 +163,8 @@ const maxWaiting = 8192
 func newStore(s *Store) *Store {
 	s.together = &batcher[unit]{run: s.runTogether, size: atMost(128), lanes: 1, maxWaiting: maxWaiting}
 	s.writes = &batcher[write]{run: s.writeBatch, size: atMost(128), lanes: 2, maxWaiting: maxWaiting, leaves: true}
-	s.settling = &batcher[struct{}]{run: s.settle, size: atMost(maxWaiting), lanes: 1, maxWaiting: maxWaiting, leaves: true}
+	s.settling = &batcher[struct{}]{run: s.settle, size: atMost(maxWaiting), lanes: 1, maxWaiting: maxWaiting,
+		leaves: true}
 	s.polls = &batcher[poll]{run: s.pollTogether, size: powerOfTwo, lanes: 2, maxWaiting: maxWaiting, leaves: true}
 	return s
 }

@@ -16,7 +16,8 @@ import (
 
 func TestEveryConnectionOfSQLiteIsDurable(t *testing.T) {
 	w := migrated(t, sqliteURL(t))
-	want := map[string]string{"journal_mode": "wal", "synchronous": "2" /* FULL */, "foreign_keys": "1", "busy_timeout": "3000"}
+	want := map[string]string{"journal_mode": "wal", "synchronous": "2" /* FULL */, "foreign_keys": "1",
+		"busy_timeout": "3000"}
 	for name, db := range map[string]*sqlx.DB{"read": w.read, "write": w.write} {
 		for i := range db.Stats().MaxOpenConnections { // each stays open, so the next is another connection
 			conn, err := db.Connx(t.Context())
@@ -39,7 +40,8 @@ func TestEveryConnectionOfSQLiteIsDurable(t *testing.T) {
 }
 
 func TestSQLitePathIsTakenAsItIsWritten(t *testing.T) {
-	for _, name := range []string{"plain.db", "with space.db", "a?b.db", "a?mode=memory", "a#b.db", "a%b.db", "a%20b.db", "a&b=c.db", "a+b.db", "a:b.db", "a;b.db", "it's.db", "ä.db", `a\b.db`, "[a].db"} {
+	for _, name := range []string{"plain.db", "with space.db", "a?b.db", "a?mode=memory", "a#b.db", "a%b.db", "a%20b.db",
+		"a&b=c.db", "a+b.db", "a:b.db", "a;b.db", "it's.db", "ä.db", `a\b.db`, "[a].db"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			useFile(t, "sqlite:///"+dir+"/"+name, dir, name) // four slashes in all
@@ -165,7 +167,8 @@ func TestErrorOfPostgreSQLsRefusalNeverShowsThePassword(t *testing.T) {
 	must(t, err)
 	address.User = url.UserPassword(address.User.Username(), "tiger")
 	_, err = Open(t.Context(), address.String())
-	if err == nil || strings.Contains(err.Error(), "tiger") || !strings.Contains(err.Error(), "password authentication failed") {
+	if err == nil || strings.Contains(err.Error(), "tiger") ||
+		!strings.Contains(err.Error(), "password authentication failed") {
 		t.Errorf("got %v", err)
 	}
 }

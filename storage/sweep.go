@@ -10,10 +10,12 @@ import (
 func (s *Store) EndOldSessions(ctx context.Context, now, idleSince int64, limit int) (int64, error) {
 	var ended int
 	err := s.atomically(ctx, func(t tx) error {
-		n, err := t.endSessions(now, false, `id IN (SELECT id FROM sessions WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`, now, limit)
+		n, err := t.endSessions(now, false, `id IN (SELECT id FROM sessions WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`, now, limit)
 		ended = n
 		if err == nil {
-			n, err = t.endSessions(now, false, `id IN (SELECT id FROM sessions WHERE seen_at <= $1 ORDER BY seen_at LIMIT $2) AND seen_at <= $1`, idleSince, limit)
+			n, err = t.endSessions(now, false, `id IN (SELECT id FROM sessions WHERE seen_at <= $1 ORDER BY seen_at LIMIT $2)
+				AND seen_at <= $1`, idleSince, limit)
 			ended += n
 		}
 		return err
@@ -33,16 +35,26 @@ func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) 
 		removed   *atomic.Int64
 		statement string
 	}{
-		{&s.counters.tokens, `DELETE FROM tokens WHERE digest IN (SELECT digest FROM tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.grants, `DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.logins, `DELETE FROM logins WHERE (session_id, application_id) IN (SELECT session_id, application_id FROM logins WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.devices, `DELETE FROM devices WHERE digest IN (SELECT digest FROM devices WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.requests, `DELETE FROM requests WHERE digest IN (SELECT digest FROM requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.initial, `DELETE FROM initial_tokens WHERE digest IN (SELECT digest FROM initial_tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.mails, `DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.links, `DELETE FROM links WHERE digest IN (SELECT digest FROM links WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.mailCounts, `DELETE FROM mail_counts WHERE (recipient, hour) IN (SELECT recipient, hour FROM mail_counts WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.seen, `DELETE FROM seen WHERE digest IN (SELECT digest FROM seen WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.tokens, `DELETE FROM tokens WHERE digest IN (SELECT digest FROM tokens WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.grants, `DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.logins, `DELETE FROM logins WHERE (session_id, application_id) IN (SELECT session_id, application_id
+			FROM logins WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.devices, `DELETE FROM devices WHERE digest IN (SELECT digest FROM devices WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.requests, `DELETE FROM requests WHERE digest IN (SELECT digest FROM requests WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.initial, `DELETE FROM initial_tokens WHERE digest IN (SELECT digest FROM initial_tokens
+			WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.mails, `DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.links, `DELETE FROM links WHERE digest IN (SELECT digest FROM links WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.mailCounts, `DELETE FROM mail_counts WHERE (recipient, hour) IN (SELECT recipient, hour FROM mail_counts
+			WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.seen, `DELETE FROM seen WHERE digest IN (SELECT digest FROM seen WHERE expires_at <= $1
+			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 	} {
 		n, err := s.exec(ctx, of.statement, now, limit)
 		if err != nil {
@@ -63,7 +75,8 @@ const expiredInvitation = 30 * 24 * 60 * 60
 func (s *Store) sweepInvitations(ctx context.Context, now int64, limit int) (int64, error) {
 	var sum int64
 	for asked, before := range map[bool]int64{true: now, false: now - expiredInvitation} {
-		n, err := s.exec(ctx, `DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE asked = $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3) AND asked = $1 AND expires_at <= $2`, asked, before, limit)
+		n, err := s.exec(ctx, `DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE asked = $1
+			AND expires_at <= $2 ORDER BY expires_at LIMIT $3) AND asked = $1 AND expires_at <= $2`, asked, before, limit)
 		s.counters.invitations.Add(n)
 		sum += n
 		if err != nil {

@@ -40,7 +40,8 @@ func (s *Store) SweepDeletedApplications(ctx context.Context, limit int) error {
 func (s *Store) sweepTokensOfDeleted(ctx context.Context, d departures, limit int) error {
 	from := d.Next[len(amongTokens):]
 	var upTo string
-	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(digest), '') FROM (SELECT digest FROM tokens WHERE digest > $1 ORDER BY digest LIMIT $2) x`, from, limit)
+	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(digest), '') FROM (SELECT digest FROM tokens WHERE digest > $1
+		ORDER BY digest LIMIT $2) x`, from, limit)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,8 @@ func (s *Store) sweepTokensOfDeleted(ctx context.Context, d departures, limit in
 	}
 	n, err := s.exec(ctx, `DELETE FROM tokens WHERE digest > $1 AND digest <= $2 AND CASE WHEN grant_id IS NULL
 		THEN NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = tokens.application_id AND a.generation = tokens.generation)
-		ELSE NOT EXISTS (SELECT 1 FROM grants g JOIN applications a ON a.id = g.application_id AND a.generation = g.generation WHERE g.id = tokens.grant_id) END`, from, upTo)
+		ELSE NOT EXISTS (SELECT 1 FROM grants g JOIN applications a ON a.id = g.application_id AND a.generation = g.generation
+			WHERE g.id = tokens.grant_id) END`, from, upTo)
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,8 @@ func (s *Store) sweepTokensOfDeleted(ctx context.Context, d departures, limit in
 func (s *Store) sweepGrantsOfDeleted(ctx context.Context, d departures, limit int) error {
 	from := d.Next[len(amongGrants):]
 	var upTo string
-	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(id), '') FROM (SELECT id FROM grants WHERE id > $1 ORDER BY id LIMIT $2) x`, from, limit)
+	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(id), '') FROM (SELECT id FROM grants WHERE id > $1
+		ORDER BY id LIMIT $2) x`, from, limit)
 	if err != nil {
 		return err
 	}
@@ -68,7 +71,8 @@ func (s *Store) sweepGrantsOfDeleted(ctx context.Context, d departures, limit in
 		_, err = s.exec(ctx, `UPDATE departures SET walked = walking, reached = '' WHERE reached = $1`, d.Next)
 		return err
 	}
-	n, err := s.exec(ctx, `DELETE FROM grants WHERE id > $1 AND id <= $2 AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = grants.application_id AND a.generation = grants.generation)`, from, upTo)
+	n, err := s.exec(ctx, `DELETE FROM grants WHERE id > $1 AND id <= $2 AND NOT EXISTS (SELECT 1 FROM applications a
+		WHERE a.id = grants.application_id AND a.generation = grants.generation)`, from, upTo)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ func TestWhatADeletedApplicationLeavesBehindIsDeleted(t *testing.T) {
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM tokens`); n != 3*7 {
 			t.Errorf("%d tokens are left, want the %d of the other application", n, 3*7)
 		}
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE application_id = '`+stays.ID+`'`); n != 7 || n != count(t, w.Store, `SELECT COUNT(*) FROM grants`) {
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE application_id = '`+stays.ID+`'`); n != 7 ||
+			n != count(t, w.Store, `SELECT COUNT(*) FROM grants`) {
 			t.Errorf("%d grants of the other application are left, want 7 and no others", n)
 		}
 	})

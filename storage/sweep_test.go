@@ -66,7 +66,9 @@ func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 		sweep(2, 0)
 		leftAfter(t, w, at+1, at+2)
 		oldest(at + 1)
-		want := []Removed{{"tokens", 5}, {"grants", 5}, {"logins", 0}, {"sessions", 0}, {"devices", 0}, {"requests", 0}, {"initial_tokens", 0}, {"mails", 0}, {"links", 0}, {"invitations", 0}, {"mail_counts", 0}, {"seen", 0}, {"events", 0}}
+		want := []Removed{{"tokens", 5}, {"grants", 5}, {"logins", 0}, {"sessions", 0}, {"devices", 0}, {"requests", 0},
+			{"initial_tokens", 0}, {"mails", 0}, {"links", 0}, {"invitations", 0}, {"mail_counts", 0}, {"seen", 0},
+			{"events", 0}}
 		if got := w.Stats().Removed; !slices.Equal(got, want) {
 			t.Errorf("counted %v, want %v", got, want)
 		}
@@ -85,7 +87,8 @@ func TestSweepLeavesWhatIsStillLive(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, _, f := w.scene(t, "alice")
 		n := w.session(t, alice.ID)
-		must(t, w.RevokeGrant(t.Context(), w.family(t, alice.ID, f.ApplicationID).ID)) // rows without a grant are deleted when they expire
+		// rows without a grant are deleted when they expire
+		must(t, w.RevokeGrant(t.Context(), w.family(t, alice.ID, f.ApplicationID).ID))
 		sum, err := w.Sweep(t.Context(), later-1, 100)
 		must(t, err)
 		if sum != 0 {

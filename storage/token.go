@@ -17,8 +17,9 @@ type Token struct {
 	Successor     *string `db:"successor"`
 	ChargedTo     *string `db:"charged_to"` // the quota that this token counts against
 	Resource      string  `db:"resource"`   // the resources, as in Grant
-	Generation    int64   `db:"generation"` // that of the application for which it was made; only of a token without a grant
-	CNF           string  `db:"cnf"`        // what the token is bound to (RFC 7800); empty: a bearer token
+	// that of the application for which it was made; only of a token without a grant
+	Generation int64  `db:"generation"`
+	CNF        string `db:"cnf"` // what the token is bound to (RFC 7800); empty: a bearer token
 }
 
 // LiveToken is a token with its application, its grant and its person.
@@ -59,21 +60,25 @@ type RefreshToken struct {
 // tokenContextColumns selects the columns that belong to a token: its application and who is
 // responsible for it, and the token's grant and person, if any. Older password grants
 // have no stored sector; they use the application's sector.
-const tokenContextColumns = applicationColumns + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
+const tokenContextColumns = applicationColumns +
+	`, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
 	` + sectorColumn + ` AS sector, g.auth_time, g.claims, g.amr, g.acr`
 
 const sectorColumn = `CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END`
 
-const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.origin, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
+const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.origin,
+	a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
-const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, resource, generation, cnf`
+const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, ` +
+	`resource, generation, cnf`
 const tokenPlaceholders = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 const tokenValues = 11
 const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ` + tokenPlaceholders
 const insertTwoTokens = insertToken + `, ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 
 func (t Token) values() []any {
-	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource, t.Generation, t.CNF}
+	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo,
+		t.Resource, t.Generation, t.CNF}
 }
 
 // addTokens stores one token, or an access token and its refresh token in one
@@ -109,10 +114,12 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 // must be active. The token may be expired or used.
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
-	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource, t.generation, t.cnf,
+	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at,
+		t.expires_at, t.used_at, t.successor, t.resource, t.generation, t.cnf,
 		`+tokenContextColumns+`
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
-		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id) AND a.generation = COALESCE(g.generation, t.generation)
+		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id) AND a.generation = COALESCE(g.generation,
+			t.generation)
 		LEFT JOIN users u ON u.id = g.user_id LEFT JOIN users o ON o.id = a.owner_id
 		WHERE t.digest = $1 AND (t.grant_id IS NULL OR u.active)`, digest)
 	return token, err
@@ -123,9 +130,12 @@ func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, er
 // is read already.
 func (s *Store) RefreshTokenByDigest(ctx context.Context, digest string) (RefreshToken, error) {
 	token := RefreshToken{Token: Token{Digest: digest, Refresh: true}}
-	err := s.get(ctx, &token, `SELECT t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource, t.cnf, u.username,
-		g.id AS "grant.id", g.grant_type AS "grant.grant_type", g.application_id AS "grant.application_id", g.user_id AS "grant.user_id", g.session_id AS "grant.session_id",
-		g.session_ends_at AS "grant.session_ends_at", g.created_at AS "grant.created_at", g.auth_time AS "grant.auth_time", g.claims AS "grant.claims", g.amr AS "grant.amr", g.acr AS "grant.acr",
+	err := s.get(ctx, &token, `SELECT t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource, t.cnf,
+		u.username,
+		g.id AS "grant.id", g.grant_type AS "grant.grant_type", g.application_id AS "grant.application_id",
+			g.user_id AS "grant.user_id", g.session_id AS "grant.session_id",
+		g.session_ends_at AS "grant.session_ends_at", g.created_at AS "grant.created_at", g.auth_time AS "grant.auth_time",
+			g.claims AS "grant.claims", g.amr AS "grant.amr", g.acr AS "grant.acr",
 		`+sectorColumn+` AS "grant.sector"
 		FROM tokens t JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = g.application_id AND a.generation = g.generation
@@ -139,7 +149,8 @@ func (s *Store) RefreshTokenByDigest(ctx context.Context, digest string) (Refres
 func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+tokenContextColumns+`
-		FROM grants g JOIN applications a ON a.id = g.application_id AND a.generation = g.generation JOIN users u ON u.id = g.user_id
+		FROM grants g JOIN applications a ON a.id = g.application_id AND a.generation = g.generation
+			JOIN users u ON u.id = g.user_id
 		LEFT JOIN users o ON o.id = a.owner_id
 		WHERE g.id = $1 AND u.active`, grantID)
 	return token, err
@@ -147,11 +158,13 @@ func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, er
 
 // TokenOfApplication reads the application of a signed access token without a grant. It
 // returns ErrNotFound if the token was revoked, or everything of its generation.
-func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string, generation int64) (LiveToken, error) {
+func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string,
+	generation int64) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT a.id AS application_id, `+applicationColumns+`
 		FROM applications a LEFT JOIN users o ON o.id = a.owner_id
-		WHERE a.id = $1 AND a.generation = $3 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.digest = $2)`, applicationID, digest, generation)
+		WHERE a.id = $1 AND a.generation = $3 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.digest = $2)`, applicationID,
+		digest, generation)
 	return token, err
 }
 
@@ -160,7 +173,8 @@ func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest st
 func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfToken, token.Digest)
-		_, err := t.exec(`INSERT INTO tokens (digest, refresh, application_id, scope, issued_at, expires_at, used_at, generation) VALUES ($1, FALSE, $2, $3, $4, $5, $6, $7)
+		_, err := t.exec(`INSERT INTO tokens (digest, refresh, application_id, scope, issued_at, expires_at, used_at,
+			generation) VALUES ($1, FALSE, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at WHERE excluded.expires_at > tokens.expires_at`,
 			token.Digest, token.ApplicationID, token.Scope, token.IssuedAt, token.ExpiresAt, now, token.Generation)
 		return err

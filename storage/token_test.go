@@ -14,7 +14,8 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 		want := LiveToken{
 			Token:       Token{Digest: f.access, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later},
 			Application: a.ID, ClientID: a.ClientID, UserID: &alice.ID, Username: &alice.Username,
-			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, Sector: &none, AuthTime: &f.AuthTime, Claims: &none, AMR: &f.AMR, ACR: &f.ACR,
+			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, Sector: &none,
+			AuthTime: &f.AuthTime, Claims: &none, AMR: &f.AMR, ACR: &f.ACR,
 			Scopes: a.Scopes, Responsible: ByOperator,
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
@@ -22,7 +23,8 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		want.Token = Token{Digest: f.refresh, Refresh: true, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later + 1}
+		want.Token = Token{Digest: f.refresh, Refresh: true, GrantID: &f.ID, Scope: "read", IssuedAt: at,
+			ExpiresAt: later + 1}
 		got, err = w.TokenByDigest(t.Context(), f.refresh)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -41,8 +43,10 @@ func TestRefreshTokenIsReadWithItsGrant(t *testing.T) {
 		pair[1].Resource, pair[1].CNF = "https://api.example/", "jkt:thumbprint"
 		w.addGrant(t, g)
 		must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
-		want := RefreshToken{Token: pair[1], Username: alice.Username, Grant: Grant{ID: g.ID, GrantType: g.GrantType, ApplicationID: a.ID, UserID: alice.ID, SessionID: g.SessionID,
-			SessionEndsAt: later, CreatedAt: at, AuthTime: g.AuthTime, Claims: g.Claims, AMR: g.AMR, ACR: g.ACR, Sector: g.Sector}}
+		want := RefreshToken{Token: pair[1], Username: alice.Username,
+			Grant: Grant{ID: g.ID, GrantType: g.GrantType, ApplicationID: a.ID, UserID: alice.ID, SessionID: g.SessionID,
+				SessionEndsAt: later, CreatedAt: at, AuthTime: g.AuthTime, Claims: g.Claims, AMR: g.AMR, ACR: g.ACR,
+				Sector: g.Sector}}
 		want.GrantID = nil // it is that of Grant
 		got, err := w.RefreshTokenByDigest(t.Context(), pair[1].Digest)
 		must(t, err)
@@ -88,7 +92,8 @@ func TestTokenWithoutAGrantIsItsApplications(t *testing.T) {
 		is(t, "AddToken twice", w.AddToken(t.Context(), token), nil)
 		got, err := w.TokenByDigest(t.Context(), "own")
 		must(t, err)
-		if diff := cmp.Diff(LiveToken{Token: token, Application: a.ID, ClientID: a.ClientID, Scopes: a.Scopes, Responsible: ByOperator}, got); diff != "" {
+		if diff := cmp.Diff(LiveToken{Token: token, Application: a.ID, ClientID: a.ClientID, Scopes: a.Scopes,
+			Responsible: ByOperator}, got); diff != "" {
 			t.Error(diff)
 		}
 		must(t, w.DeleteApplication(t.Context(), a.ID))
@@ -104,18 +109,26 @@ func TestTokenWithNothingBehindItIsNoToken(t *testing.T) {
 			"grant revoked":       func(_, _, g string) error { return w.RevokeGrant(t.Context(), g) },
 			"application deleted": func(_, a, _ string) error { return w.DeleteApplication(t.Context(), a) },
 			"person disabled":     func(u, _, _ string) error { return w.DisableUser(t.Context(), u, at) },
-			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u, at, Handover{Responsible: ByOperator}) },
+			"person deleted": func(u, _, _ string) error {
+				return w.DeleteUser(t.Context(), u, at, Handover{Responsible: ByOperator})
+			},
 			// A concurrent transaction may have added the grant after the deletion.
-			"application gone, grant left": func(_, a, _ string) error { return raw(`DELETE FROM applications WHERE id = $1`, a) },
-			"person gone, grant left":      func(u, _, _ string) error { return raw(`DELETE FROM users WHERE id = $1`, u) },
-			"person inactive, grant left":  func(u, _, _ string) error { return raw(`UPDATE users SET active = FALSE WHERE id = $1`, u) },
+			"application gone, grant left": func(_, a, _ string) error {
+				return raw(`DELETE FROM applications WHERE id = $1`, a)
+			},
+			"person gone, grant left": func(u, _, _ string) error { return raw(`DELETE FROM users WHERE id = $1`, u) },
+			"person inactive, grant left": func(u, _, _ string) error {
+				return raw(`UPDATE users SET active = FALSE WHERE id = $1`, u)
+			},
 		} {
 			alice, a, f := w.scene(t, name)
 			// A token may name its application in addition to its grant.
-			must(t, w.AddToken(t.Context(), Token{Digest: "both " + name, GrantID: &f.ID, ApplicationID: &a.ID, ExpiresAt: later}))
+			must(t, w.AddToken(t.Context(),
+				Token{Digest: "both " + name, GrantID: &f.ID, ApplicationID: &a.ID, ExpiresAt: later}))
 			_, _, other := w.scene(t, "not "+name)
 			must(t, end(alice.ID, a.ID, f.ID))
-			got := live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "both": "both " + name, "other": other.access})
+			got := live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "both": "both " + name,
+				"other": other.access})
 			want := map[string]bool{"access": false, "refresh": false, "both": false, "other": true}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: %s", name, diff)

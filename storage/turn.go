@@ -39,7 +39,8 @@ type turn struct {
 	Stored string `db:"stored"`
 }
 
-const readTurn = `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now, COALESCE((SELECT value FROM settings WHERE name = 'turn'), '') AS stored`
+const readTurn = `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now, COALESCE((SELECT value
+	FROM settings WHERE name = 'turn'), '') AS stored`
 
 func (s *Store) turn(ctx context.Context) (turn, error) {
 	var t turn
@@ -60,7 +61,8 @@ func (t turn) left(node string) (int64, bool) {
 // TakeTurn returns the time of the database, and reports whether it is this node's turn to do the work that one node
 // does for all. agrees is asked about the time first: a node that does not agree with it takes no turn. On
 // SQLite it is always its turn.
-func (s *Store) TakeTurn(ctx context.Context, node string, agrees func(time.Time) bool) (now time.Time, mine bool, err error) {
+func (s *Store) TakeTurn(ctx context.Context, node string, agrees func(time.Time) bool) (now time.Time, mine bool,
+	err error) {
 	if s.embedded {
 		now = time.Now()
 		return now, agrees(now), nil
@@ -80,7 +82,8 @@ func (s *Store) TakeTurn(ctx context.Context, node string, agrees func(time.Time
 	case !own && left > 0 && left <= turnFor: // a longer turn was taken at another time
 		return now, false, nil
 	}
-	n, err := s.exec(ctx, `INSERT INTO settings (name, value) VALUES ('turn', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE settings.value = $2`,
+	n, err := s.exec(ctx, `INSERT INTO settings (name, value) VALUES ('turn', $1) ON CONFLICT (name) DO UPDATE
+		SET value = excluded.value WHERE settings.value = $2`,
 		fmt.Sprintf("%d %s", t.Now/1000+turnFor, node), t.Stored)
 	return now, n > 0, err
 }

@@ -39,7 +39,8 @@ func TestOneNodeCleansUpForAll(t *testing.T) {
 		t.Error("the second node has the turn of the first")
 	}
 	// The turn of a node that has ended without a word.
-	_, err := w.write.ExecContext(t.Context(), `UPDATE settings SET value = CAST($1 AS TEXT) || ' first' WHERE name = 'turn'`, time.Now().Unix()-1)
+	_, err := w.write.ExecContext(t.Context(), `UPDATE settings SET value = CAST($1 AS TEXT) || ' first'
+		WHERE name = 'turn'`, time.Now().Unix()-1)
 	must(t, err)
 	if !mine("second") || mine("first") {
 		t.Error("nobody takes the turn of a node that has gone")
@@ -52,7 +53,8 @@ func TestOneNodeCleansUpForAll(t *testing.T) {
 	if !mine("first") {
 		t.Error("the turn was not ended")
 	}
-	_, err = w.write.ExecContext(t.Context(), `UPDATE settings SET value = CAST($1 AS TEXT) || ' second' WHERE name = 'turn'`, time.Now().Unix()+400*24*3600)
+	_, err = w.write.ExecContext(t.Context(), `UPDATE settings SET value = CAST($1 AS TEXT) || ' second'
+		WHERE name = 'turn'`, time.Now().Unix()+400*24*3600)
 	must(t, err)
 	if !mine("first") {
 		t.Error("a turn that was taken at a wrong time holds for ever")

@@ -94,7 +94,8 @@ func TestMixedLoadNeitherLocksUpNorLosesAnything(t *testing.T) {
 			}
 		}
 		got := counts(t, w.Store)
-		want := map[string]int{"users": 1, "groups": 0, "memberships": 0, "applications": 1, "consents": 1, "logins": 0, "devices": 0,
+		want := map[string]int{"users": 1, "groups": 0, "memberships": 0, "applications": 1, "consents": 1, "logins": 0,
+			"devices":  0,
 			"sessions": workers * rounds, "grants": workers * rounds, "tokens": workers * rounds * 5}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

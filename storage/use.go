@@ -34,7 +34,8 @@ func (s *Store) NoteUses(ctx context.Context, at map[string]int64) error {
 func (s *Store) NoteWithoutPKCE(ctx context.Context, at map[string]int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		for _, id := range slices.Sorted(maps.Keys(at)) { // in the same order on every node
-			_, err := t.exec(`UPDATE applications SET last_without_pkce_at = $2 WHERE id = $1 AND last_without_pkce_at < $2`, id, at[id])
+			_, err := t.exec(`UPDATE applications SET last_without_pkce_at = $2 WHERE id = $1 AND last_without_pkce_at < $2`,
+				id, at[id])
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,8 @@ func (s *Store) NoteWithoutPKCE(ctx context.Context, at map[string]int64) error 
 // those that were registered before neverUsedSince and never used, and those that were not
 // used since unusedSince. A repeated registration counts in both cases. It returns their
 // number. each is the event of one of them.
-func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unusedSince int64, limit int, each Event) (int64, error) {
+func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unusedSince int64, limit int,
+	each Event) (int64, error) {
 	var ended int
 	err := s.atomically(ctx, func(t tx) error {
 		ended = 0
@@ -60,7 +62,8 @@ func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unuse
 		} {
 			// The condition is checked twice, because another node may have noted a use while
 			// the statement waited.
-			ids, err := t.deleteApplications(&each, `id IN (SELECT id FROM applications WHERE responsible = 'nobody' AND `+of.where+` LIMIT $2)
+			ids, err := t.deleteApplications(&each, `id IN (SELECT id FROM applications WHERE responsible = 'nobody'
+				AND `+of.where+` LIMIT $2)
 				AND responsible = 'nobody' AND `+of.where, of.since, limit)
 			if err != nil {
 				return err

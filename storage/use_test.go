@@ -13,7 +13,8 @@ func TestUses(t *testing.T) {
 			got, err := w.Application(t.Context(), of.ID)
 			must(t, err)
 			if got.LastUsedAt != want || got.Version != of.Version {
-				t.Errorf("%s was last used at %d, version %d, want %d and %d", of.Name, got.LastUsedAt, got.Version, want, of.Version)
+				t.Errorf("%s was last used at %d, version %d, want %d and %d", of.Name, got.LastUsedAt, got.Version, want,
+					of.Version)
 			}
 		}
 		last(a, 0)
@@ -54,7 +55,8 @@ func TestWithoutPKCEIsNoted(t *testing.T) {
 			got, err := w.Application(t.Context(), want.of.ID)
 			must(t, err)
 			if got.LastWithoutPKCEAt != want.at || got.LastUsedAt != 0 || got.Version != want.of.Version {
-				t.Errorf("%s came without at %d, was used at %d, version %d", got.Name, got.LastWithoutPKCEAt, got.LastUsedAt, got.Version)
+				t.Errorf("%s came without at %d, was used at %d, version %d", got.Name, got.LastWithoutPKCEAt, got.LastUsedAt,
+					got.Version)
 			}
 		}
 	})

@@ -31,7 +31,8 @@ type User struct {
 // FullName returns the first and the last name, or "".
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
-const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation`
+const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, ` +
+	`administrator, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is
 // taken.
@@ -88,9 +89,12 @@ func (t tx) addUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, updated_at, profile, number)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, (SELECT CAST(value AS BIGINT) FROM settings WHERE name = 'last_user_number'))`,
-		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator, u.CreatedAt, u.Profile)
+	_, err = t.exec(`INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active,
+		administrator, created_at, password_changed_at, updated_at, profile, number)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, (SELECT CAST(value AS BIGINT) FROM settings
+			WHERE name = 'last_user_number'))`,
+		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator,
+		u.CreatedAt, u.Profile)
 	if err != nil {
 		return err
 	}
@@ -128,7 +132,8 @@ func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 // Users lists people by number, and returns the number of all that match. An empty
 // search matches everyone.
 func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
-	const where = ` FROM users WHERE username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!' OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'
+	const where = ` FROM users WHERE username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!'
+		OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'
 		OR email LIKE $2 ESCAPE '!' OR first_name || ' ' || last_name LIKE $2 ESCAPE '!'`
 	folded, written := likePatterns(search)
 	var total int
@@ -137,7 +142,8 @@ func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]
 		return nil, 0, err
 	}
 	var users []User
-	err = s.all(ctx, &users, `SELECT `+userColumns+where+` ORDER BY number LIMIT $3 OFFSET $4`, folded, written, limit, offset)
+	err = s.all(ctx, &users, `SELECT `+userColumns+where+` ORDER BY number LIMIT $3 OFFSET $4`, folded, written,
+		limit, offset)
 	return users, total, err
 }
 
@@ -156,7 +162,8 @@ func likePatterns(search string) (string, string) {
 // meantime, the result is ErrSpent. The lock is an UPDATE, because both databases lock
 // rows only for writes. It stores the language of the person, unless it is empty.
 func (t tx) confirm(userID, hash, language string) error {
-	return t.spend(`UPDATE users SET active = TRUE, language = CASE WHEN $3 = '' THEN language ELSE $3 END WHERE id = $1 AND active AND password = $2`, userID, hash, language)
+	return t.spend(`UPDATE users SET active = TRUE, language = CASE WHEN $3 = '' THEN language ELSE $3 END WHERE id = $1
+		AND active AND password = $2`, userID, hash, language)
 }
 
 // ErrLastAdministrator means that the change would leave no active administrator.
@@ -229,7 +236,8 @@ type Beside struct {
 // isStill locks a person's row, and returns ErrSpent if the person is another one than the caller has read. Whoever
 // changes the groups of one person has locked the row too.
 func (t tx) isStill(id string, was NewUser) error {
-	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND first_name = $4 AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8`,
+	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND first_name = $4
+		AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8`,
 		id, was.Username, was.Email, was.FirstName, was.LastName, was.Administrator, was.Profile, was.Active)
 	if err != nil {
 		return err
@@ -255,7 +263,8 @@ func (t tx) updateUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6, active = $7, administrator = $8, profile = $9, updated_at = $10 WHERE id = $1`,
+	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6,
+		active = $7, administrator = $8, profile = $9, updated_at = $10 WHERE id = $1`,
 		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator, u.Profile, u.UpdatedAt)
 	if err != nil {
 		return err
@@ -319,10 +328,12 @@ func (t tx) setPassword(userID, hash string, now int64, notices []NewMail) error
 // and revokes the token families of password grants. Unless keepApprovals
 // is set, it also revokes all token families, deletes all consents, and tells the applications of the
 // current session that it has ended: it must get another ID.
-func (s *Store) ChangePassword(ctx context.Context, was, hash string, now int64, r Renewal, keepApprovals bool, notices ...NewMail) error {
+func (s *Store) ChangePassword(ctx context.Context, was, hash string, now int64, r Renewal, keepApprovals bool,
+	notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4, generation = generation + 1 WHERE id = $1 AND password = $2`, userID, was, hash, now)
+		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4, generation = generation + 1 WHERE id = $1
+			AND password = $2`, userID, was, hash, now)
 		if err == nil {
 			err = t.renew(r)
 		}
@@ -433,7 +444,8 @@ func (t tx) handOver(id string, now int64, b Handover) error {
 		b.Shown = []string{}
 		ids, err = t.texts(`SELECT id FROM applications WHERE owner_id = $1 AND responsible = 'owner'`, id)
 	}
-	if err == nil && b.Shown != nil && slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(b.Shown, id) }) {
+	if err == nil && b.Shown != nil &&
+		slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(b.Shown, id) }) {
 		err = ErrResponsible
 	}
 	return err

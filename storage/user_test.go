@@ -81,7 +81,8 @@ func TestUserNameIsTakenOnceInARace(t *testing.T) {
 func TestUsersWhoArriveTogetherGetNumbersOfTheirOwn(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		stores := w.pair(t)
-		for i, err := range race(64, func(i int) error { return stores[i%2].AddUser(t.Context(), newUser(fmt.Sprint("user", i)), nil) }) {
+		for i, err := range race(64,
+			func(i int) error { return stores[i%2].AddUser(t.Context(), newUser(fmt.Sprint("user", i)), nil) }) {
 			if err != nil {
 				t.Errorf("user%d was lost: %v", i, err)
 			}
@@ -243,8 +244,10 @@ func TestPeopleAreAddedTogether(t *testing.T) {
 		must(t, w.AddGroup(t.Context(), "staff", at))
 		before := counts(t, w.Store)
 		ann, bob := newUser("ann"), newUser("bob")
-		is(t, "a username that somebody has", w.AddUsers(t.Context(), []NewUser{{ann, nil}, {newUser("ALICE"), nil}}), ErrConflict)
-		is(t, "a group that does not exist", w.AddUsers(t.Context(), []NewUser{{ann, nil}, {bob, []string{"nobody"}}}), ErrNotFound)
+		is(t, "a username that somebody has", w.AddUsers(t.Context(), []NewUser{{ann, nil}, {newUser("ALICE"), nil}}),
+			ErrConflict)
+		is(t, "a group that does not exist", w.AddUsers(t.Context(), []NewUser{{ann, nil}, {bob, []string{"nobody"}}}),
+			ErrNotFound)
 		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 			t.Error(diff)
 		}

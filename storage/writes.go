@@ -20,12 +20,14 @@ type write struct {
 // the digest of the value on which each token depends, or NULL.
 const (
 	insertTokens = `INSERT INTO tokens (` + tokenColumns + `) SELECT * FROM unnest(` + tokenTypes + `)` + ignoreDuplicate
-	tokenTypes   = `$1::text[], $2::boolean[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::text[]`
-	seeValues    = intoSeen + `SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[])` + unlessSeen
+	tokenTypes   = `$1::text[], $2::boolean[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], ` +
+		`$8::text[], $9::text[], $10::bigint[], $11::text[]`
+	seeValues = intoSeen + `SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[])` + unlessSeen
 )
 
 var insertBoth = `WITH used AS (` + step{text: seeValues}.after(tokenValues+1) + `), stored AS (
-	INSERT INTO tokens (` + tokenColumns + `) SELECT ` + tokenColumns + ` FROM unnest(` + tokenTypes + `, $12::text[]) AS t (` + tokenColumns + `, value)
+	INSERT INTO tokens (` + tokenColumns + `) SELECT ` + tokenColumns + ` FROM unnest(` + tokenTypes +
+	`, $12::text[]) AS t (` + tokenColumns + `, value)
 	WHERE value IS NULL OR value IN (SELECT digest FROM used)` + ignoreDuplicate + `) SELECT digest FROM used`
 
 // writeWithOthers stores what one call writes, in a statement that concurrent calls share.
@@ -82,18 +84,23 @@ func (s *Store) writeTogether(ctx context.Context, tokens []write, values map[st
 // tokenArrays has an array for each of tokenColumns, and one with the digests of the values.
 func tokenArrays(tokens []write) []any {
 	n := len(tokens)
-	digest, refresh, grantID, applicationID, scope := make([]string, n), make([]bool, n), make([]*string, n), make([]*string, n), make([]string, n)
-	issuedAt, expiresAt, chargedTo, resource, generation, cnf := make([]int64, n), make([]int64, n), make([]*string, n), make([]string, n), make([]int64, n), make([]string, n)
+	digest, refresh, grantID, applicationID, scope := make([]string, n), make([]bool, n), make([]*string, n),
+		make([]*string, n), make([]string, n)
+	issuedAt, expiresAt, chargedTo, resource, generation, cnf := make([]int64, n), make([]int64, n), make([]*string, n),
+		make([]string, n), make([]int64, n), make([]string, n)
 	value := make([]*string, n)
 	for i, w := range tokens {
 		t := w.token
-		digest[i], refresh[i], grantID[i], applicationID[i], scope[i] = t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope
-		issuedAt[i], expiresAt[i], chargedTo[i], resource[i], generation[i], cnf[i] = t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource, t.Generation, t.CNF
+		digest[i], refresh[i], grantID[i], applicationID[i], scope[i] = t.Digest, t.Refresh, t.GrantID,
+			t.ApplicationID, t.Scope
+		issuedAt[i], expiresAt[i], chargedTo[i], resource[i], generation[i], cnf[i] = t.IssuedAt, t.ExpiresAt, t.ChargedTo,
+			t.Resource, t.Generation, t.CNF
 		if w.value != nil {
 			value[i] = &w.value.Digest
 		}
 	}
-	return arrays(digest, refresh, grantID, applicationID, scope, issuedAt, expiresAt, chargedTo, resource, generation, cnf, value)
+	return arrays(digest, refresh, grantID, applicationID, scope, issuedAt, expiresAt, chargedTo, resource, generation,
+		cnf, value)
 }
 
 // valueArrays has the latest time of the calls, and an array for each column of seen.

@@ -78,12 +78,14 @@ func CheckLogo(body []byte) error {
 	return err
 }
 
-// files returns the static files of the brand by their names in templates: the style sheet with its colours, the icon of
-// the browser's tab, and the logo of the header.
+// files returns the static files of the brand by their names in templates: the style sheet with its colours, the icon
+// of the browser's tab, and the logo of the header.
 func (b *brand) files(sheet, icon []byte) map[string]asset {
-	files := map[string]asset{"style.css": {kind: "text/css; charset=utf-8", body: sheet}, "icon": {kind: svgType, body: icon}}
+	files := map[string]asset{"style.css": {kind: "text/css; charset=utf-8", body: sheet},
+		"icon": {kind: svgType, body: icon}}
 	if b.palette != nil {
-		files["style.css"] = asset{kind: files["style.css"].kind, body: append(sheet[:len(sheet):len(sheet)], b.palette.css()...)}
+		files["style.css"] = asset{kind: files["style.css"].kind,
+			body: append(sheet[:len(sheet):len(sheet)], b.palette.css()...)}
 	}
 	if b.Name != ownName {
 		files["icon"] = asset{kind: svgType, body: []byte(b.letter())}
@@ -105,8 +107,10 @@ func (b *brand) letter() string {
 	if b.palette != nil {
 		ground = b.palette.light.accent.String()
 	}
-	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7.5" fill="` + ground +
-		`"/><text x="16" y="23" text-anchor="middle" font-family="system-ui, sans-serif" font-size="20" font-weight="700" fill="#ffffff">` +
+	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7.5" fill="` +
+		ground +
+		`"/><text x="16" y="23" text-anchor="middle" font-family="system-ui, sans-serif" font-size="20" ` +
+		`font-weight="700" fill="#ffffff">` +
 		template.HTMLEscapeString(string(unicode.ToUpper(first))) + "</text></svg>"
 }
 

@@ -86,8 +86,8 @@ type palette struct{ light, dark accents }
 
 var black, white = color{}, color{255, 255, 255}
 
-// newPalette derives the colours of both schemes. The colour itself is that of the light scheme, so it must stand out from
-// the grounds there. That of the dark scheme is lighter.
+// newPalette derives the colours of both schemes. The colour itself is that of the light scheme, so it must stand out
+// from the grounds there. That of the dark scheme is lighter.
 func newPalette(text string) (*palette, error) {
 	c, err := readColor(text)
 	if err != nil {
@@ -120,7 +120,8 @@ func newPalette(text string) (*palette, error) {
 		return to
 	}
 	if ratio, ground := least(c, light); ratio < readable {
-		return nil, fmt.Errorf("has a contrast of %.2f to 1 against the background %s, and links need %.1f to 1 (WCAG 2.2 §1.4.3): use a darker one, such as %s",
+		return nil, fmt.Errorf("has a contrast of %.2f to 1 against the background %s, and links need %.1f to 1 (WCAG 2.2 "+
+			"§1.4.3): use a darker one, such as %s",
 			math.Floor(ratio*100)/100, ground, readable, reach(c, black, light, readable))
 	}
 	p := &palette{light: accents{c, c.toward(black, 0.28), white}}
@@ -140,5 +141,6 @@ func (p *palette) css() string {
 	rules := func(a accents) string {
 		return fmt.Sprintf(":root { --accent: %s; --accent-over: %s; --on-accent: %s; }", a.accent, a.over, a.on)
 	}
-	return "\n/* The colour of the brand */\n" + rules(p.light) + "\n@media (prefers-color-scheme: dark) { " + rules(p.dark) + " }\n"
+	return "\n/* The colour of the brand */\n" + rules(p.light) + "\n@media (prefers-color-scheme: dark) { " +
+		rules(p.dark) + " }\n"
 }

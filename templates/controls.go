@@ -134,7 +134,8 @@ var scheme = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):`)
 // runs a script or shows what it contains itself. The server has checked it when it was registered.
 func onward(address string) template.URL {
 	of := scheme.FindStringSubmatch(address)
-	if of == nil || strings.Contains(of[1], "script") || slices.Contains([]string{"about", "blob", "data", "file", "filesystem"}, of[1]) {
+	if of == nil || strings.Contains(of[1], "script") ||
+		slices.Contains([]string{"about", "blob", "data", "file", "filesystem"}, of[1]) {
 		return ""
 	}
 	return template.URL(address)

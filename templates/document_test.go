@@ -34,7 +34,8 @@ func (d *document) fault(format string, args ...any) {
 // checkDocument reads a page token by token. A browser forgives what is written here as faults: it closes, moves and
 // drops elements in silence, and a test that let it would never see them.
 func checkDocument(body []byte) []string {
-	d := &document{ids: map[string]bool{}, labels: map[string]bool{}, pointers: map[string]bool{}, landmarks: map[string]int{}}
+	d := &document{ids: map[string]bool{}, labels: map[string]bool{}, pointers: map[string]bool{},
+		landmarks: map[string]int{}}
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for z.Next() != html.ErrorToken {
 		raw := string(z.Raw())
@@ -66,7 +67,8 @@ func (d *document) start(token html.Token, raw string) {
 	if token.Data == "p" && slices.Contains(d.open, "p") {
 		d.fault("<p> inside of <p>")
 	}
-	if slices.Contains([]string{"div", "ul", "ol", "dl", "form", "section", "h1", "h2", "h3", "table", "pre"}, token.Data) && slices.Contains(d.open, "p") {
+	if slices.Contains([]string{"div", "ul", "ol", "dl", "form", "section", "h1", "h2", "h3", "table", "pre"},
+		token.Data) && slices.Contains(d.open, "p") {
 		d.fault("<%s> inside of <p>: a browser ends the paragraph there", token.Data)
 	}
 	if token.Data == "form" && slices.Contains(d.open, "form") {
@@ -140,7 +142,8 @@ func (d *document) attribute(element, key, value string) {
 		id, here := strings.CutPrefix(value, "#")
 		if here {
 			d.pointers[id] = true
-		} else if element == "img" && strings.HasPrefix(value, svgPrefix) || element == "a" && strings.HasPrefix(value, "otpauth://totp/") {
+		} else if element == "img" && strings.HasPrefix(value, svgPrefix) ||
+			element == "a" && strings.HasPrefix(value, "otpauth://totp/") {
 			return // a picture that the server has drawn, and an app on this device
 		} else if !strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "?") || strings.HasPrefix(value, "//") {
 			d.fault("<%s %s=%q> leads elsewhere", element, key, value)

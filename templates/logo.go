@@ -118,7 +118,8 @@ func checkElement(e xml.StartElement) error {
 		switch {
 		case strings.HasPrefix(name, "on"):
 			return fmt.Errorf("contains the script %s: remove it", a.Name.Local)
-		case name == "href" && !strings.HasPrefix(value, "#") && !strings.HasPrefix(strings.ToLower(value), "data:image/"), name == "src":
+		case name == "href" && !strings.HasPrefix(value, "#") && !strings.HasPrefix(strings.ToLower(value), "data:image/"),
+			name == "src":
 			return errors.New("links to something outside of it: embed it, or remove it")
 		case a.Name.Space != "xmlns" && a.Name.Local != "xmlns" && loads(value):
 			return errors.New("loads something in a style: embed it, or remove it")

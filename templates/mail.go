@@ -119,7 +119,8 @@ func (m FactorMail) Refused() bool { return m.Change == "factor-refused" }
 
 // mails lists the messages, each with the name of its two files.
 func mails() map[string]any {
-	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{}, "sign_in": SignInMail{}, "factor": FactorMail{},
+	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{},
+		"sign_in": SignInMail{}, "factor": FactorMail{},
 		"invitation": InvitationMail{}, "sign_up": SignUpMail{}, "known": KnownMail{}}
 }
 
@@ -164,7 +165,8 @@ func (m *Mails) parse(name string, l *languages.Language) (letter, error) {
 	if err != nil {
 		return letter{}, err
 	}
-	page, err := template.New(name).Funcs(elements()).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
+	page, err := template.New(name).Funcs(elements()).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/layout.html",
+		"mail/"+name+".html")
 	return letter{text, page}, err
 }
 
@@ -179,7 +181,8 @@ func (m *Mails) funcs(l *languages.Language) map[string]any {
 	maps.Copy(funcs, map[string]any{
 		"accent": func() string { return accent },
 		"away": func(address string) template.HTML {
-			return template.HTML(`<a href="` + template.HTMLEscapeString(address) + `">` + template.HTMLEscapeString(address) + "</a>")
+			return template.HTML(`<a href="` + template.HTMLEscapeString(address) + `">` + template.HTMLEscapeString(address) +
+				"</a>")
 		},
 		"button":   func(link, label string) button { return button{link, label} },
 		"language": l.Tag,

@@ -41,7 +41,9 @@ func mailSamples() []sample {
 		{"known-long", KnownMail{name, "https://auth.example.com/login/"}},
 		{"known-hostile", KnownMail{hostile, "https://auth.example.com/login/"}},
 	}
-	for _, change := range []string{"totp-added", "totp-removed", "passkey-added", "passkey-removed", "account-added", "account-removed", "codes-made", "code-used", "factor-refused", "factors-reset", "address-changed", "username-changed"} {
+	for _, change := range []string{"totp-added", "totp-removed", "passkey-added", "passkey-removed", "account-added",
+		"account-removed", "codes-made", "code-used", "factor-refused", "factors-reset", "address-changed",
+		"username-changed"} {
 		samples = append(samples, sample{"factor-" + change, FactorMail{"alice", at, change, account, ""}})
 	}
 	return samples
@@ -85,14 +87,19 @@ func checkMail(t *testing.T, mails *Mails, l *languages.Language, s sample) {
 		if subject == "" || utf8.RuneCountInString(subject) > 70 || strings.ContainsAny(subject, "\r\n") {
 			t.Errorf("the subject is %q", subject)
 		}
-		if !strings.HasSuffix(text, "\n") || strings.HasPrefix(text, "\n") || strings.Contains(text, "\n\n\n") || strings.ContainsAny(text, "<{") && !strings.Contains(s.name, "hostile") {
+		if !strings.HasSuffix(text, "\n") || strings.HasPrefix(text, "\n") || strings.Contains(text, "\n\n\n") ||
+			strings.ContainsAny(text, "<{") && !strings.Contains(s.name, "hostile") {
 			t.Errorf("the text is %q", text)
 		}
-		if strings.Contains(html, "<script>") || regexp.MustCompile(`(?i)<(img|link|iframe|object|style|form|input|video|audio|svg)\b| src=| srcset=| on[a-z]+=|url\(|@import`).MatchString(outsideText(html)) {
+		if strings.Contains(html, "<script>") ||
+			regexp.MustCompile(
+				`(?i)<(img|link|iframe|object|style|form|input|video|audio|svg)\b| src=| srcset=| on[a-z]+=|url\(|@import`).
+				MatchString(outsideText(html)) {
 			t.Errorf("the HTML loads something, or has a script:\n%s", html)
 		}
 		target := reflect.ValueOf(s.page).FieldByName("Link").String()
-		if strings.Count(html, `href="`+target+`"`) != 1 || strings.Count(html, "href=") != 1 || !strings.Contains(text, "\n"+target+"\n") {
+		if strings.Count(html, `href="`+target+`"`) != 1 || strings.Count(html, "href=") != 1 ||
+			!strings.Contains(text, "\n"+target+"\n") {
 			t.Errorf("the link is not in both forms:\n%s\n%s", text, html)
 		}
 		if !strings.Contains(s.name, "hostile") {
@@ -100,7 +107,8 @@ func checkMail(t *testing.T, mails *Mails, l *languages.Language, s sample) {
 				t.Errorf("the HTML does not name its language: %s", html)
 			}
 			for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
-				if plain := plainText(html); !strings.Contains(plain, strings.Trim(strings.Join(strings.Fields(paragraph), " "), ":")) {
+				if plain := plainText(html); !strings.Contains(plain,
+					strings.Trim(strings.Join(strings.Fields(paragraph), " "), ":")) {
 					t.Errorf("the HTML lacks %q:\n%s", paragraph, plain)
 				}
 			}

@@ -289,21 +289,22 @@ type UserForm struct {
 	PasswordHint                              string // how long a new password must be, and what makes a good one
 	Groups                                    []Option
 	Active, Administrator                     bool
-	Self                                      bool          // it is the administrator's own account, which they cannot lock
-	Claims                                    *ClaimsForm   // nil without OpenID Connect
-	Methods                                   SignInMethods // of a person who exists
-	Sessions                                  SessionList   // likewise
-	Owned                                     []OwnedApplication
-	State                                     string // of the account that the administrator has seen: see people.StateOf
-	ResetAction                               string // makes a link with which the person chooses a new password
-	ResetLink                                 string // that link, shown once
-	ResetMinutes                              int    // for which it works
-	Errors                                    []FieldError
-	Glance                                    *Glance // of a person who exists
-	Activity                                  Activity
-	EventsURL                                 string
-	Allowed                                   []AllowedRow
-	Invited                                   []InvitedBy
+	// it is the administrator's own account, which they cannot lock
+	Self         bool
+	Claims       *ClaimsForm   // nil without OpenID Connect
+	Methods      SignInMethods // of a person who exists
+	Sessions     SessionList   // likewise
+	Owned        []OwnedApplication
+	State        string // of the account that the administrator has seen: see people.StateOf
+	ResetAction  string // makes a link with which the person chooses a new password
+	ResetLink    string // that link, shown once
+	ResetMinutes int    // for which it works
+	Errors       []FieldError
+	Glance       *Glance // of a person who exists
+	Activity     Activity
+	EventsURL    string
+	Allowed      []AllowedRow
+	Invited      []InvitedBy
 }
 
 // AllowedRow is an application to which a person has given access.
@@ -352,11 +353,12 @@ type ResourceRow struct{ Name, URI, URL, Scopes, TokenFormat string }
 // ResourceForm adds or changes a resource.
 type ResourceForm struct {
 	Frame
-	New                                      bool
-	Action, CancelURL, DeleteURL             string
-	Version                                  string // hidden field: the version of the resource that the page shows
-	NowURL                                   string // the resource as somebody else changed it after the page was opened; usually empty
-	NameField, URI, Lifetime, Introspectors  Field  // the URI is fixed if the resource exists
+	New                          bool
+	Action, CancelURL, DeleteURL string
+	Version                      string // hidden field: the version of the resource that the page shows
+	// the resource as somebody else changed it after the page was opened; usually empty
+	NowURL                                   string
+	NameField, URI, Lifetime, Introspectors  Field // the URI is fixed if the resource exists
 	Scopes, Formats, Algorithms              []Option
 	Constrained                              bool // only sender-constrained tokens
 	ScopesError, FormatError, AlgorithmError string

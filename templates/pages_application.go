@@ -38,7 +38,8 @@ type FormKind struct {
 	Refusal                string // why this person cannot register one; then there is no form
 	Advanced               bool   // shows the advanced fields at once
 	ChooseURL, ResourceURL string
-	IssuerURL              string // what a program with OpenID Connect asks for; empty if it is off, or if the kind has no redirect URI
+	// what a program with OpenID Connect asks for; empty if it is off, or if the kind has no redirect URI
+	IssuerURL string
 }
 
 // ApplicationForm registers an application or changes one. A new registration begins with Cards, or has a
@@ -58,7 +59,8 @@ type ApplicationForm struct {
 
 	Name, RedirectURIs, ClientType, Grants, Scopes, MayIntrospect Control
 	Others                                                        []Control // the other fields
-	Guarded                                                       []Control // those of administrators, but for MayIntrospect
+	// those of administrators, but for MayIntrospect
+	Guarded []Control
 
 	Errors []FieldError
 }
@@ -103,51 +105,54 @@ type Application struct {
 	Public                                     bool
 	Grants, RedirectURIs, Scopes               []string
 	Resources                                  []string // the URIs; the first is the default
-	CertificateSubject                         string   // it authenticates with a certificate; empty: it has a secret, or is public
-	HashSecret                                 bool
-	AuthMethod                                 string // how it authenticates; empty: by its secret, in any way
-	NoSecret                                   bool   // it is confidential, and has a private key instead
-	Keys                                       []ApplicationKey
-	JWKSURI                                    string   // the address of its keys
-	UsesKeys                                   bool     // it authenticates by them
-	TestKeyURL                                 string   // makes a key pair for tests; empty: it cannot have one here
-	TestAlgorithms                             []Option // of such a key pair
-	NewKey                                     string   // the private key of such a pair, shown once
-	MayIntrospect, SkipConsent                 bool
-	PKCE                                       string // whether its requests need a code challenge; empty: it sends none
-	WithoutPKCE                                string // when it last got a code without one; empty: never
-	EndpointAudience                           bool
-	RequirePushed, RequireSigned               bool   // its authorization requests
-	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none
-	DefaultLogin                               string // how they sign in if a request says nothing; empty: as they like
-	RequiredLogin                              string // how people must sign in for it; empty: in any way
-	IDTokenClaims                              string // whether ID tokens have the claims of the scopes
-	Rotation                                   string // of its refresh tokens; empty: as the server is set
-	AccessLifetime, RefreshLifetime            string
-	Standing                                   string // who is responsible for it
-	Suspended                                  string // why it may do nothing; empty: it may
-	FromDocument                               bool   // its client ID is the URL of the metadata document with which it came
-	FollowsDocument                            bool   // the document still describes it
-	HasUnusableRights                          bool   // its standing does not allow everything that is registered
-	OwnerURL                                   string // empty unless the reader is an administrator
-	SignedWith                                 string // the algorithm of JWT access tokens; empty if they are opaque
-	NewSecret                                  string // shown once, after registration or rotation
-	OldSecretUntil                             string // until when the secret before the rotation still works
-	AuthorizeURL, DeviceURL                    string // each empty if the application does not use it
-	TokenURL, IntrospectURL                    string // the same
-	IntrospectionAlgorithm                     string // of signed introspection responses; empty: the usual one, or it may not introspect
-	IssuerURL, Algorithm, UserInfoAlgorithm    string // empty without OpenID Connect
-	Sector                                     string // the sector of its pairwise subjects
-	PostLogoutURIs                             []string
-	BackchannelURI                             string
-	UpdateURL, DeleteURL, RotateURL, ListURL   string
-	PushURL                                    string // empty unless it must push its authorization requests
-	AssertionAudience                          string // aud of its client assertions; empty: it makes none
-	Certificate                                bool   // it authenticates with a certificate
-	Refused                                    RefusedRequests
-	Warnings                                   []string // what its redirect URIs risk
-	Settings                                   *ProgramSettings
-	Plain                                      []PlainText // what decides nothing
+	// it authenticates with a certificate; empty: it has a secret, or is public
+	CertificateSubject              string
+	HashSecret                      bool
+	AuthMethod                      string // how it authenticates; empty: by its secret, in any way
+	NoSecret                        bool   // it is confidential, and has a private key instead
+	Keys                            []ApplicationKey
+	JWKSURI                         string   // the address of its keys
+	UsesKeys                        bool     // it authenticates by them
+	TestKeyURL                      string   // makes a key pair for tests; empty: it cannot have one here
+	TestAlgorithms                  []Option // of such a key pair
+	NewKey                          string   // the private key of such a pair, shown once
+	MayIntrospect, SkipConsent      bool
+	PKCE                            string // whether its requests need a code challenge; empty: it sends none
+	WithoutPKCE                     string // when it last got a code without one; empty: never
+	EndpointAudience                bool
+	RequirePushed, RequireSigned    bool   // its authorization requests
+	Profile, Bound                  string // its profile, and what its access tokens are bound to; empty: none
+	DefaultLogin                    string // how they sign in if a request says nothing; empty: as they like
+	RequiredLogin                   string // how people must sign in for it; empty: in any way
+	IDTokenClaims                   string // whether ID tokens have the claims of the scopes
+	Rotation                        string // of its refresh tokens; empty: as the server is set
+	AccessLifetime, RefreshLifetime string
+	Standing                        string // who is responsible for it
+	Suspended                       string // why it may do nothing; empty: it may
+	// its client ID is the URL of the metadata document with which it came
+	FromDocument            bool
+	FollowsDocument         bool   // the document still describes it
+	HasUnusableRights       bool   // its standing does not allow everything that is registered
+	OwnerURL                string // empty unless the reader is an administrator
+	SignedWith              string // the algorithm of JWT access tokens; empty if they are opaque
+	NewSecret               string // shown once, after registration or rotation
+	OldSecretUntil          string // until when the secret before the rotation still works
+	AuthorizeURL, DeviceURL string // each empty if the application does not use it
+	TokenURL, IntrospectURL string // the same
+	// of signed introspection responses; empty: the usual one, or it may not introspect
+	IntrospectionAlgorithm                   string
+	IssuerURL, Algorithm, UserInfoAlgorithm  string // empty without OpenID Connect
+	Sector                                   string // the sector of its pairwise subjects
+	PostLogoutURIs                           []string
+	BackchannelURI                           string
+	UpdateURL, DeleteURL, RotateURL, ListURL string
+	PushURL                                  string // empty unless it must push its authorization requests
+	AssertionAudience                        string // aud of its client assertions; empty: it makes none
+	Certificate                              bool   // it authenticates with a certificate
+	Refused                                  RefusedRequests
+	Warnings                                 []string // what its redirect URIs risk
+	Settings                                 *ProgramSettings
+	Plain                                    []PlainText // what decides nothing
 }
 
 // PlainText is a text about an application, with its label.
@@ -155,10 +160,11 @@ type PlainText struct{ Label, Text string }
 
 // ProgramSettings is what belongs into the settings of the program for which an application was registered.
 type ProgramSettings struct {
-	Program, File, Text       string
-	Notes                     []string
-	Verified                  string
-	WithSecret, WithoutSecret bool // the text has the client secret, or other words in its place; neither: there is no secret
+	Program, File, Text string
+	Notes               []string
+	Verified            string
+	// the text has the client secret, or other words in its place; neither: there is no secret
+	WithSecret, WithoutSecret bool
 }
 
 // Programs lists the programs that are known.
@@ -183,7 +189,8 @@ type ProgramForm struct {
 	Errors                          []FieldError
 }
 
-// Questions are what matters of a website that is not in the list. PKCE and Claims are empty if the reader may not set them.
+// Questions are what matters of a website that is not in the list. PKCE and Claims are empty if the reader may not set
+// them.
 type Questions struct {
 	RedirectURIs         Field
 	PKCE, Claims, Groups []Option

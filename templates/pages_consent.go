@@ -2,12 +2,14 @@ package templates
 
 // Asker is an application that asks for something, and what it says about itself.
 type Asker struct {
-	Application, Owner string // the application that asks, and its owner; strangers choose both names, and both may be empty
+	// the application that asks, and its owner; strangers choose both names, and both may be empty
+	Application, Owner string
 	DocumentHost       string // the host of the metadata document with which the application came; may be empty
 	DocumentURL        string
-	Unchecked          bool   // nobody is responsible for what the application says about itself
-	LocalOnly          bool   // Unchecked, and all its redirect URIs belong to programs on the person's own device
-	Voucher            string // the issuer of a software statement who vouches for the name and the redirect URIs; may be empty
+	Unchecked          bool // nobody is responsible for what the application says about itself
+	LocalOnly          bool // Unchecked, and all its redirect URIs belong to programs on the person's own device
+	// the issuer of a software statement who vouches for the name and the redirect URIs; may be empty
+	Voucher string
 
 	LogoURL                      string // the path of its logo at this server; may be empty
 	HomeURL, PolicyURL, TermsURL string // pages of the application itself; each may be empty

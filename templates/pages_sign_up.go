@@ -39,7 +39,8 @@ type SignUpPasskey struct {
 	BackURL  string
 }
 
-// Invitations lists the invitations that nobody has used, and those that have expired for a while. It is for administrators.
+// Invitations lists the invitations that nobody has used, and those that have expired for a while. It is for
+// administrators.
 type Invitations struct {
 	Frame
 	Query                    string

@@ -29,19 +29,24 @@ type Sample struct {
 type SnippetValues struct {
 	Issuer, AuthorizeURL, TokenURL, IntrospectURL string
 	DeviceURL                                     string
-	UserInfoURL                                   string // says who has signed in; empty: the application does not learn it
-	ClientID, Scope                               string // Scope may be empty. For an API, it is what a token needs
-	Resource                                      string // the URI of the API for which the tokens are, and its address; empty: the server itself
-	Redirect, RedirectPath                        string
-	StartPath                                     string // where a website sends people to sign in
-	StartURL                                      string // the same at the host of the redirect URI, for which the cookies are
-	LoopbackHost, LoopbackLiteral                 string // 127.0.0.1 or ::1, and the same as a part of a URL
-	Port                                          uint64 // where a website listens, unless the variable PORT says another port
+	// says who has signed in; empty: the application does not learn it
+	UserInfoURL     string
+	ClientID, Scope string // Scope may be empty. For an API, it is what a token needs
+	// the URI of the API for which the tokens are, and its address; empty: the server itself
+	Resource               string
+	Redirect, RedirectPath string
+	StartPath              string // where a website sends people to sign in
+	// the same at the host of the redirect URI, for which the cookies are
+	StartURL                      string
+	LoopbackHost, LoopbackLiteral string // 127.0.0.1 or ::1, and the same as a part of a URL
+	// where a website listens, unless the variable PORT says another port
+	Port uint64
 }
 
 // programmingLanguages are the languages of the snippets, in the order of the page.
 func programmingLanguages() []struct{ extension, name string } {
-	return []struct{ extension, name string }{{"sh", "curl"}, {"go", "Go"}, {"mjs", "JavaScript"}, {"py", "Python"}, {"html", "HTML and JavaScript"}}
+	return []struct{ extension, name string }{{"sh", "curl"}, {"go", "Go"}, {"mjs", "JavaScript"}, {"py", "Python"},
+		{"html", "HTML and JavaScript"}}
 }
 
 // parseSnippets parses all snippets.

@@ -20,10 +20,12 @@ func TestSnippetsQuoteWhatIsRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	const evil = `</script><!-- '"` + "`" + `$(touch /tmp/x)${x}\n\` + "\u2028"
-	ordinary := SnippetValues{"https://id.example/o", "https://id.example/o/authorize/", "https://id.example/o/token/", "https://id.example/o/introspect/", "https://id.example/o/device_authorization/", "", "client", "read write", "",
+	ordinary := SnippetValues{"https://id.example/o", "https://id.example/o/authorize/", "https://id.example/o/token/",
+		"https://id.example/o/introspect/", "https://id.example/o/device_authorization/", "", "client", "read write", "",
 		"https://app.example/back", "/back", "/", "https://app.example/", "127.0.0.1", "127.0.0.1", 8080}
 	seen := 0
-	for _, of := range []struct{ userInfo, resource string }{{"", ""}, {"", "https://api.example.org/"}, {"https://id.example/o/userinfo/", ""}} {
+	for _, of := range []struct{ userInfo, resource string }{{"", ""}, {"", "https://api.example.org/"},
+		{"https://id.example/o/userinfo/", ""}} {
 		ordinary.UserInfoURL, ordinary.Resource = of.userInfo, of.resource
 		bad := SnippetValues{evil, evil, evil, evil, evil, "", evil, evil, "", evil, evil, evil, evil, evil, evil, 8080}
 		if of.userInfo != "" {
@@ -43,7 +45,8 @@ func TestSnippetsQuoteWhatIsRegistered(t *testing.T) {
 					if s.Language == "Go" {
 						checkGo(t, s)
 					}
-					if s.Language == "HTML and JavaScript" && (strings.Count(s.Code, "</script>") != 1 || strings.Contains(s.Code, "<!--")) {
+					if s.Language == "HTML and JavaScript" &&
+						(strings.Count(s.Code, "</script>") != 1 || strings.Contains(s.Code, "<!--")) {
 						t.Errorf("%s: a value ends the script", s.ID)
 					}
 					if strings.Contains(s.Code, evil) && s.Language != "curl" || strings.Contains(s.Code, "<no value>") {

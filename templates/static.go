@@ -46,7 +46,8 @@ func newAssets(b *brand) (*assets, error) {
 		read[e.Name()] = body
 		// The types are listed here because the operating system's table differs between machines.
 		// With nosniff, a browser rejects a file with a wrong type.
-		kind := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": svgType}[path.Ext(e.Name())]
+		kind := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+			".svg": svgType}[path.Ext(e.Name())]
 		if kind == "" {
 			return nil, fmt.Errorf("static file %s: unknown type", e.Name())
 		}

@@ -2,9 +2,9 @@
 //
 // A page is a struct in pages.go or application_pages.go and a template file for it. Pages work without JavaScript.
 // The scripts in static copy a value, submit a form, protect the consent page against double
-// clicks, and use passkeys, which browsers offer to scripts alone. Pages load nothing from other servers and contain no inline script or style, so the
-// strictest content security policy can be used. The URLs in the structs are used unchanged. Links
-// that the templates build begin with the base path given to New.
+// clicks, and use passkeys, which browsers offer to scripts alone. Pages load nothing from other servers and contain no
+// inline script or style, so the strictest content security policy can be used. The URLs in the structs are used
+// unchanged. Links that the templates build begin with the base path given to New.
 package templates
 
 import (
@@ -122,9 +122,12 @@ func catalogue() []page {
 // translated lists the pages that are in the language of the reader.
 func translated() []string {
 	return []string{
-		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html", "consent.html",
-		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "errors.html", "error_code.html", "ask.html", "account.html",
-		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up_asked.html", "sign_up.html", "sign_up_passkey.html",
+		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html",
+		"consent.html",
+		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "errors.html",
+		"error_code.html", "ask.html", "account.html",
+		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up_asked.html", "sign_up.html",
+		"sign_up_passkey.html",
 		"programs.html", "program_form.html",
 	}
 }
@@ -148,8 +151,10 @@ func New(base string, b Brand) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{base: base, brand: checked, assets: assets, pages: map[reflect.Type]map[*languages.Language]parsed{}, snippets: snippets, Languages: known}
-	frame, err := template.New("").Funcs(controls()).Funcs(elements()).Funcs(p.funcs(page{}, known.English())).ParseFS(files, "layout.html", "parts.html")
+	p := &Pages{base: base, brand: checked, assets: assets, pages: map[reflect.Type]map[*languages.Language]parsed{},
+		snippets: snippets, Languages: known}
+	frame, err := template.New("").Funcs(controls()).Funcs(elements()).Funcs(p.funcs(page{}, known.English())).ParseFS(
+		files, "layout.html", "parts.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the layout: %w", err)
 	}

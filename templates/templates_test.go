@@ -61,8 +61,10 @@ func TestEveryPageIsWellFormed(t *testing.T) {
 // The page of a refused request leads to an application on the device, and never to a script.
 func TestWhereARefusedRequestLeads(t *testing.T) {
 	for address, want := range map[string]bool{
-		"https://client.example/cb?error=x": true, "http://127.0.0.1:5000/cb": true, "cursor://name/path?error=x": true, "com.example.app:/cb": true,
-		"javascript:alert(1)": false, "JavaScript:alert(1)": false, "vbscript:x": false, "data:text/html,x": false, "blob:https://a.example/": false, "/": false, "//evil.example/": false, "": false,
+		"https://client.example/cb?error=x": true, "http://127.0.0.1:5000/cb": true, "cursor://name/path?error=x": true,
+		"com.example.app:/cb": true,
+		"javascript:alert(1)": false, "JavaScript:alert(1)": false, "vbscript:x": false, "data:text/html,x": false,
+		"blob:https://a.example/": false, "/": false, "//evil.example/": false, "": false,
 	} {
 		if got := string(onward(address)); got != "" != want || want && got != address {
 			t.Errorf("%s: %q", address, got)
@@ -89,7 +91,8 @@ func TestPasswordsAreNotSentBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := Field{Value: "correct horse", Error: "wrong"}
-	for _, page := range []any{Setup{Password: secret}, Account{PasswordAction: "/p", CurrentPassword: secret, NewPassword: secret}, UserForm{Password: secret}} {
+	for _, page := range []any{Setup{Password: secret},
+		Account{PasswordAction: "/p", CurrentPassword: secret, NewPassword: secret}, UserForm{Password: secret}} {
 		body, err := pages.Render(pages.Languages.English(), page)
 		if err != nil {
 			t.Fatal(err)
@@ -151,8 +154,10 @@ func TestStaticFilesAreKeptForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := regexp.MustCompile(`/auth(/static/[a-z]+\.[0-9a-f]{8}\.(css|js|svg))"`).FindAllStringSubmatch(string(body), -1)
-	kinds := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+	links := regexp.MustCompile(`/auth(/static/[a-z]+\.[0-9a-f]{8}\.(css|js|svg))"`).FindAllStringSubmatch(string(body),
+		-1)
+	kinds := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+		"svg": "image/svg+xml"}
 	seen := map[string]bool{}
 	for _, link := range links {
 		seen[link[2]] = true
@@ -172,7 +177,8 @@ func TestStaticFilesAreKeptForEver(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("the page links to %v", links)
 	}
-	for path, status := range map[string]int{"/static/style.css": 404, "/static/": 404, "/static/../templates.go": 404, "/style.css": 404} {
+	for path, status := range map[string]int{"/static/style.css": 404, "/static/": 404, "/static/../templates.go": 404,
+		"/style.css": 404} {
 		w := httptest.NewRecorder()
 		pages.Static().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 		if w.Code != status || w.Header().Get("Cache-Control") != "" {
@@ -201,18 +207,24 @@ func TestStyleSheetLoadsNothing(t *testing.T) {
 // The test of the test: what checkDocument must not let through.
 func TestCheckDocumentFindsFaults(t *testing.T) {
 	frame := func(main string) string {
-		return `<!doctype html><html lang="en"><head><title>T</title></head><body><header></header><main><h1>H</h1>` + main + `</main></body></html>`
+		return `<!doctype html><html lang="en"><head><title>T</title></head><body><header></header><main><h1>H</h1>` + main +
+			`</main></body></html>`
 	}
 	faults := checkDocument([]byte(frame(`<p><a href="/x">fine</a></p>`)))
 	if len(faults) > 0 {
 		t.Fatalf("a sound page: %v", faults)
 	}
 	for _, main := range []string{
-		`<p>`, `</p>`, `<b><i></b></i>`, `<br/>`, `<p><div></div></p>`, `<p id="a"></p><p id="a"></p>`, `<p id="a b"></p>`, `<p class="a" class="b"></p>`,
-		`<p style="color:red"></p>`, `<p onclick="x()"></p>`, `<style></style>`, `<script>x()</script>`, `<script src="https://cdn.example/x.js" integrity="x"></script>`, `<script src="/x.js"></script>`,
-		`<img src="/x">`, `<img alt="" src="//cdn.example/x">`, `<a href="https://example.com/">x</a>`, `<a href="javascript:x()">x</a>`, `<a href="#nowhere">x</a>`,
-		`<form method="post" action="/x"><input id="a" name="a"></form>`, `<label for="a">x</label>`, `<p aria-describedby="a"></p>`, `<button>x</button>`,
-		`<form method="post"></form>`, `<form method="post" action="/x"><form method="post" action="/y"></form></form>`, `<h3>x</h3>`, `<h1>x</h1>`, `<main></main>`,
+		`<p>`, `</p>`, `<b><i></b></i>`, `<br/>`, `<p><div></div></p>`, `<p id="a"></p><p id="a"></p>`, `<p id="a b"></p>`,
+		`<p class="a" class="b"></p>`,
+		`<p style="color:red"></p>`, `<p onclick="x()"></p>`, `<style></style>`, `<script>x()</script>`,
+		`<script src="https://cdn.example/x.js" integrity="x"></script>`, `<script src="/x.js"></script>`,
+		`<img src="/x">`, `<img alt="" src="//cdn.example/x">`, `<a href="https://example.com/">x</a>`,
+		`<a href="javascript:x()">x</a>`, `<a href="#nowhere">x</a>`,
+		`<form method="post" action="/x"><input id="a" name="a"></form>`, `<label for="a">x</label>`,
+		`<p aria-describedby="a"></p>`, `<button>x</button>`,
+		`<form method="post"></form>`, `<form method="post" action="/x"><form method="post" action="/y"></form></form>`,
+		`<h3>x</h3>`, `<h1>x</h1>`, `<main></main>`,
 		`<a href="#ZgotmplZ">x</a>`, `<a autofocus></a><a autofocus></a>`,
 	} {
 		if len(checkDocument([]byte(frame(main)))) == 0 {
@@ -254,7 +266,9 @@ func TestWriteSamples(t *testing.T) {
 			save(prefix+s.name+".html", body)
 		}
 	}
-	another := Brand{Name: "Stadtwerke Beispielhausen", Logo: svgOf(`<circle cx="10" cy="5" r="5" fill="#8a1c7c"/>`), Color: "#8a1c7c", HelpURL: "https://example.com/help", TermsURL: "https://example.com/terms", PrivacyURL: "https://example.com/privacy"}
+	another := Brand{Name: "Stadtwerke Beispielhausen", Logo: svgOf(`<circle cx="10" cy="5" r="5" fill="#8a1c7c"/>`),
+		Color: "#8a1c7c", HelpURL: "https://example.com/help", TermsURL: "https://example.com/terms",
+		PrivacyURL: "https://example.com/privacy"}
 	b := Brand{}
 	if *branded {
 		b = another

@@ -14,8 +14,8 @@ import (
 //	{{t "You are signed in as {name}." "name" (strong .Account)}}
 //	{{n "{n} left." "{n} left." .Codes}}
 //
-// The English text is the name of the text in the catalogue. After it stand the values for its places. A value is text, which is
-// escaped, or one of the elements below.
+// The English text is the name of the text in the catalogue. After it stand the values for its places. A value is text,
+// which is escaped, or one of the elements below.
 func words(l *languages.Language) map[string]any {
 	return map[string]any{
 		"t": func(text string, values ...any) (any, error) { return fill(l, l.Text(text), values) },
@@ -87,5 +87,6 @@ func fill(l *languages.Language, text string, values []any) (any, error) {
 		return place.ReplaceAllStringFunc(text, func(name string) string { return plain[name] }), nil
 	}
 	// The places contain no character that is escaped, so they are found in the escaped text.
-	return template.HTML(place.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(name string) string { return markup[name] })), nil
+	return template.HTML(place.ReplaceAllStringFunc(template.HTMLEscapeString(text),
+		func(name string) string { return markup[name] })), nil
 }

@@ -17,7 +17,8 @@ import (
 	"mandate/templates/languages"
 )
 
-// withoutText are the parts that only pages for administrators and developers use, and "state", which writes attributes.
+// withoutText are the parts that only pages for administrators and developers use, and "state", which writes
+// attributes.
 var withoutText = []string{"owned", "copyable", "copying", "uri", "state"}
 
 // A page that people read contains no text of its own: all its text is in the catalogue.
@@ -73,13 +74,17 @@ func TestNamesOfFieldsAreTranslated(t *testing.T) {
 
 // What the test must find, and what it must not.
 func TestUntranslated(t *testing.T) {
-	for _, text := range []string{`Sign in`, `<p>Sign in</p>`, `<p aria-label="Sign in"></p>`, `<p data-none="Not used."></p>`, `<img alt="A logo">`, `{{template "x" field "id" "Username" .Name}}`,
-		`{{template "x" field "id" (t "Username") .Name | hint "At most six."}}`, `{{or .Label "Go back"}}`, `{{if .A}}<p>{{else}}Text{{end}}`, `<p>{{.A}} of {{.B}}</p>`} {
+	for _, text := range []string{`Sign in`, `<p>Sign in</p>`, `<p aria-label="Sign in"></p>`,
+		`<p data-none="Not used."></p>`, `<img alt="A logo">`, `{{template "x" field "id" "Username" .Name}}`,
+		`{{template "x" field "id" (t "Username") .Name | hint "At most six."}}`, `{{or .Label "Go back"}}`,
+		`{{if .A}}<p>{{else}}Text{{end}}`, `<p>{{.A}} of {{.B}}</p>`} {
 		if len(untranslated(t, "x", text)) == 0 {
 			t.Errorf("%s: nothing was found", text)
 		}
 	}
-	for _, text := range []string{`<p class="lead">{{t "Sign in"}}</p>`, `<input type="hidden" name="next" value="{{.Next}}">`, `{{template "x" field "id" (t "Username") .Name | complete "off"}}`, `{{t "Hello {name}" "name" (strong .Name)}}`,
+	for _, text := range []string{`<p class="lead">{{t "Sign in"}}</p>`,
+		`<input type="hidden" name="next" value="{{.Next}}">`,
+		`{{template "x" field "id" (t "Username") .Name | complete "off"}}`, `{{t "Hello {name}" "name" (strong .Name)}}`,
 		`<p lang="en">Only for developers</p>`, `{{n "{n} left." "{n} left." .N}}`, `· Mandate`} {
 		if found := untranslated(t, "x", text); len(found) > 0 {
 			t.Errorf("%s: %q", text, found)
@@ -112,7 +117,8 @@ func untranslated(t *testing.T, name, body string) []string {
 	return found
 }
 
-// flatten writes the text of a template, with a mark in the place of each action, and notes the texts that are given to functions.
+// flatten writes the text of a template, with a mark in the place of each action, and notes the texts that are given to
+// functions.
 func flatten(n parse.Node, text *strings.Builder, found *[]string) {
 	branch := func(b *parse.BranchNode) {
 		arguments(b.Pipe, found)
@@ -173,7 +179,8 @@ func arguments(p *parse.PipeNode, found *[]string) {
 // readAloud are the attributes whose values people read.
 var readAloud = []string{"alt", "title", "placeholder", "aria-label", "data-none", "data-known", "data-early"}
 
-// textsIn returns the texts of a piece of HTML that contain letters. Text in an element with the attribute lang is none: its language is known.
+// textsIn returns the texts of a piece of HTML that contain letters. Text in an element with the attribute lang is
+// none: its language is known.
 func textsIn(markup string) []string {
 	var found []string
 	note := func(text string) {
@@ -211,13 +218,15 @@ func textsIn(markup string) []string {
 	return found
 }
 
-// A page is in the language in which it is rendered. A page for developers has its frame in that language, and its content in English.
+// A page is in the language in which it is rendered. A page for developers has its frame in that language, and its
+// content in English.
 func TestLanguages(t *testing.T) {
 	pages, err := New("", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tag, words := range map[string][]string{"en": {"Sign in", "Account"}, "de": {"Anmelden", "Konto"}, "fr": {"Se connecter", "Compte"}, "es": {"Iniciar sesión", "Cuenta"}} {
+	for tag, words := range map[string][]string{"en": {"Sign in", "Account"}, "de": {"Anmelden", "Konto"},
+		"fr": {"Se connecter", "Compte"}, "es": {"Iniciar sesión", "Cuenta"}} {
 		l := pages.Languages.Listed(tag)
 		login, err := pages.Render(l, Login{})
 		if err != nil {
@@ -227,14 +236,17 @@ func TestLanguages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(login), `<html lang="`+tag+`">`) || !strings.Contains(string(login), "<h1>"+words[0]+"</h1>") || !strings.Contains(string(login), `<main id="main" class="narrow" tabindex="-1">`) {
+		if !strings.Contains(string(login), `<html lang="`+tag+`">`) ||
+			!strings.Contains(string(login), "<h1>"+words[0]+"</h1>") ||
+			!strings.Contains(string(login), `<main id="main" class="narrow" tabindex="-1">`) {
 			t.Errorf("%s: %s", tag, login)
 		}
 		content := ` lang="en"`
 		if tag == "en" {
 			content = ""
 		}
-		for _, part := range []string{`<html lang="` + tag + `">`, ">" + words[1] + "</a>", `<main id="main" tabindex="-1"` + content + ">", "<title" + content + ">People ·", "<h1>People</h1>"} {
+		for _, part := range []string{`<html lang="` + tag + `">`, ">" + words[1] + "</a>",
+			`<main id="main" tabindex="-1"` + content + ">", "<title" + content + ">People ·", "<h1>People</h1>"} {
 			if !strings.Contains(string(people), part) {
 				t.Errorf("%s: the page for administrators has no %s", tag, part)
 			}
@@ -256,8 +268,10 @@ func TestFill(t *testing.T) {
 		}{
 			{"a {b} c", []any{"b", "<i>"}, "string a <i> c"},
 			{"a {b} c", []any{"b", 3}, "string a 3 c"},
-			{"a & {b} c", []any{"b", elements()["strong"].(func(string) template.HTML)("<i>")}, "template.HTML a &amp; <strong><bdi>&lt;i&gt;</bdi></strong> c"},
-			{"{b} {c}", []any{"b", elements()["bdi"].(func(string) template.HTML)("{c}"), "c", "<i>"}, "template.HTML <bdi>{c}</bdi> &lt;i&gt;"},
+			{"a & {b} c", []any{"b", elements()["strong"].(func(string) template.HTML)("<i>")},
+				"template.HTML a &amp; <strong><bdi>&lt;i&gt;</bdi></strong> c"},
+			{"{b} {c}", []any{"b", elements()["bdi"].(func(string) template.HTML)("{c}"), "c", "<i>"},
+				"template.HTML <bdi>{c}</bdi> &lt;i&gt;"},
 			{"{a}", []any{"a", link("javascript:alert(1)", "x")}, `template.HTML <a href="#ZgotmplZ">x</a>`},
 			{"{a}", []any{"a", link("//example.com", "x")}, `template.HTML <a href="#ZgotmplZ">x</a>`},
 			{"{a}", []any{"a", link(`/x"y`, "<x>")}, `template.HTML <a href="/x&#34;y">&lt;x&gt;</a>`},

@@ -15,7 +15,8 @@ func ExamineSources(root string) error {
 		switch {
 		case err != nil || path == root:
 			return err
-		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"bin", "docs"}, entry.Name())):
+		case entry.IsDir() &&
+			(strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"bin", "docs"}, entry.Name())):
 			return filepath.SkipDir
 		case entry.IsDir():
 			return nil

@@ -40,7 +40,8 @@ func TestNoOtherSkips(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "node_modules" || path != root(t) && entry.Name()[0] == '.'):
+		case entry.IsDir() &&
+			(entry.Name() == "testdata" || entry.Name() == "node_modules" || path != root(t) && entry.Name()[0] == '.'):
 			return filepath.SkipDir
 		case filepath.Ext(path) != ".go" || filepath.Base(filepath.Dir(path)) == "testkit":
 			return nil

@@ -15,13 +15,16 @@ OAUTH2_PROVIDER:
   RESOURCE_SERVER_REQUIRED_BINDING: certificate
   RESOURCE_SERVER_DPOP_NONCE: true
   RESOURCE_SERVER_DPOP_NONCE_KEY: `+testKey+"\n")
-	if string(c.NonceKey) != "01234567890123456789012345678901" || !c.AsksForCertificates() || len(c.Provider.ResourceServerBaseURLs) != 2 {
+	if string(c.NonceKey) != "01234567890123456789012345678901" || !c.AsksForCertificates() ||
+		len(c.Provider.ResourceServerBaseURLs) != 2 {
 		t.Errorf("%q, %t, %q", c.NonceKey, c.AsksForCertificates(), c.Provider.ResourceServerBaseURLs)
 	}
 	// The scheme and host of the audience are enough for keys.
 	mustLoad(
 		t,
-		"UPSTREAM: http://b\nRULES: [{PATH: /}]\nOAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: https://a, RESOURCE_SERVER_AUTH_TOKEN: t, RESOURCE_SERVER_AUDIENCE: https://api.example/v1, RESOURCE_SERVER_REQUIRED_BINDING: dpop}\n",
+		"UPSTREAM: http://b\nRULES: [{PATH: /}]\nOAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: https://a, "+
+			"RESOURCE_SERVER_AUTH_TOKEN: t, RESOURCE_SERVER_AUDIENCE: https://api.example/v1, "+
+			"RESOURCE_SERVER_REQUIRED_BINDING: dpop}\n",
 	)
 	if d := mustLoad(
 		t, "",

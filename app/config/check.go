@@ -127,7 +127,8 @@ func (l *loader) checkTransport(u *url.URL, name string, local func(host string)
 		return
 	}
 	l.wrong(
-		"is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network",
+		"is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in "+
+			"a test network",
 		name,
 	)
 }
@@ -159,7 +160,8 @@ func (l *loader) checkBaseURL() {
 		l.wrong("has an unusual spelling; write the scheme in lower case", name)
 	case l.c.TLSCertificateFile != "" && u.Scheme != "https":
 		l.wrong(
-			"is plain http, but LISTEN speaks TLS with TLS_CERTIFICATE_FILE; write https://, or remove TLS_CERTIFICATE_FILE and TLS_KEY_FILE",
+			"is plain http, but LISTEN speaks TLS with TLS_CERTIFICATE_FILE; write https://, or remove TLS_CERTIFICATE_FILE "+
+				"and TLS_KEY_FILE",
 			name,
 		)
 	default:
@@ -199,7 +201,8 @@ func (l *loader) reachedAt(fallback string) string {
 
 // These say how an address to bind is written.
 const (
-	listenForm    = "must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address), unix:/run/mandate.sock, or systemd"
+	listenForm = "must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address), " +
+		"unix:/run/mandate.sock, or systemd"
 	opsListenForm = "must be host:port (127.0.0.1:9000, or :9000 for every address)"
 )
 
@@ -307,7 +310,8 @@ func (l *loader) checkSecretKey() {
 	if l.c.SecretKey == "" {
 		if l.ok("DATABASE_URL") && l.c.SQLitePath() == "" {
 			l.wrong(
-				"is required with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints",
+				"is required with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand "+
+					"-base64 32` prints",
 				name,
 			)
 		}
@@ -365,7 +369,8 @@ func (l *loader) checkLifetimes() {
 	l.within(idle, age, &l.c.People.SessionIdle, l.c.People.SessionLifetime)
 	const signed, access = providerBlock + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS", providerBlock + "ACCESS_TOKEN_EXPIRE_SECONDS"
 	l.within(signed, access, &l.c.Provider.JWTAccessTokenLifetime, l.c.Provider.AccessTokenLifetime)
-	const refresh, absolute = providerBlock + "REFRESH_TOKEN_EXPIRE_SECONDS", providerBlock + "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS"
+	const refresh, absolute = providerBlock + "REFRESH_TOKEN_EXPIRE_SECONDS",
+		providerBlock + "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS"
 	l.within(refresh, absolute, &l.c.Provider.RefreshTokenLifetime, l.c.Provider.RefreshTokenMaxLifetime)
 }
 

@@ -26,7 +26,8 @@ func (l *loader) checkBinding() {
 		case u.Scheme != "https" && !loopback.Is(u.Hostname()) && !l.c.AllowInsecureHTTP:
 			l.element(
 				urls, i,
-				"is plain http: everybody on the network path can read the access tokens; use https, or set ALLOW_INSECURE_HTTP: true in a test network",
+				"is plain http: everybody on the network path can read the access tokens; use https, or set ALLOW_INSECURE_HTTP: "+
+					"true in a test network",
 			)
 		}
 	}

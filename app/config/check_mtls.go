@@ -15,7 +15,8 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 // checkMTLS examines the settings for clients with certificates, and derives
 // MTLS_BASE_URL. It does not read the file: other commands run as accounts that cannot.
 func (l *loader) checkMTLS() {
-	const listen, base, authorities, header = "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER"
+	const listen, base, authorities, header = "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE",
+		"MTLS_CERTIFICATE_HEADER"
 	if !l.ok(
 		listen, base, authorities, header, "LISTEN", "BASE_URL", "TLS_CERTIFICATE_FILE", "TRUSTED_PROXIES", "UPSTREAM",
 	) {
@@ -34,7 +35,8 @@ func (l *loader) checkMTLS() {
 	case c.MTLSCertificateHeader != "" && len(c.TrustedProxies) == 0:
 		// RFC 9440 §4: anybody can send the header.
 		l.wrong("is read from TRUSTED_PROXIES only: list the addresses of your reverse proxies there", header)
-	case c.MTLSCertificateHeader != "" && c.MTLSListen == "" && c.MTLSBaseURL == "" && c.Upstream == "": // a resource server has other URLs
+	// a resource server has other URLs
+	case c.MTLSCertificateHeader != "" && c.MTLSListen == "" && c.MTLSBaseURL == "" && c.Upstream == "":
 		l.wrong("needs MTLS_BASE_URL, the URL at which the reverse proxy asks for certificates", header)
 	case c.MTLSBaseURL != "" && c.MTLSListen == "" && c.MTLSCertificateHeader == "":
 		l.wrong("has no certificates: set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy", base)

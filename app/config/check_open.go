@@ -17,7 +17,8 @@ var (
 
 // checkOpenClients checks who may come without a registration by a person.
 func (l *loader) checkOpenClients() {
-	const open, hosts, schemes = providerBlock + "OPEN_CLIENTS", providerBlock + "OPEN_HOSTS", providerBlock + "OPEN_REDIRECT_URI_SCHEMES"
+	const open, hosts, schemes = providerBlock + "OPEN_CLIENTS", providerBlock + "OPEN_HOSTS",
+		providerBlock + "OPEN_REDIRECT_URI_SCHEMES"
 	p := l.c.Provider
 	if l.ok(open) {
 		for i, one := range p.Open.Clients {
@@ -46,7 +47,9 @@ func (l *loader) checkOpenClients() {
 
 // checkStatements checks the issuers of software statements.
 func (l *loader) checkStatements() {
-	const issuers, required, clients, withToken = providerBlock + "SOFTWARE_STATEMENT_ISSUERS", providerBlock + "OPEN_SOFTWARE_STATEMENT_REQUIRED", providerBlock + "OPEN_CLIENTS", providerBlock + "REGISTRATION_WITH_TOKEN"
+	const issuers, required, clients, withToken = providerBlock + "SOFTWARE_STATEMENT_ISSUERS",
+		providerBlock + "OPEN_SOFTWARE_STATEMENT_REQUIRED", providerBlock + "OPEN_CLIENTS",
+		providerBlock + "REGISTRATION_WITH_TOKEN"
 	p := l.c.Provider
 	if !l.ok(issuers) {
 		return
@@ -68,7 +71,8 @@ func (l *loader) checkStatements() {
 	open := p.Open.Registration()
 	if len(p.Registration.Statements) > 0 && !open && !p.Open.WithToken {
 		l.wrong(
-			"has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or REGISTRATION_WITH_TOKEN too, or remove this",
+			"has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or "+
+				"REGISTRATION_WITH_TOKEN too, or remove this",
 			issuers,
 		)
 	}

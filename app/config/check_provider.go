@@ -111,12 +111,14 @@ func (l *loader) checkRefresh() {
 	const name = providerBlock + "REFRESH_TOKEN_REUSE_PROTECTION"
 	if l.ok(name) && !l.c.Provider.Grant.ReuseProtection {
 		l.wrong(
-			"cannot be false: a used refresh token that is presented again indicates a theft, and its token family is revoked (RFC 9700 §4.14.2); remove it, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose responses",
+			"cannot be false: a used refresh token that is presented again indicates a theft, and its token family is revoked "+
+				"(RFC 9700 §4.14.2); remove it, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose responses",
 			name,
 		)
 	}
 	// Whoever has set the one meant all applications.
-	const grace, open = providerBlock + "REFRESH_TOKEN_GRACE_PERIOD_SECONDS", providerBlock + "OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS"
+	const grace, open = providerBlock + "REFRESH_TOKEN_GRACE_PERIOD_SECONDS",
+		providerBlock + "OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS"
 	_, set := l.c.sources[grace]
 	_, apart := l.c.sources[open]
 	if set && !apart {

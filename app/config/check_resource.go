@@ -54,7 +54,8 @@ func (l *loader) checkIntrospection() {
 		)
 	case p.ResourceServerIntrospectionURL != "" && p.ResourceServerAuthToken == "" && len(pair) == 0:
 		l.wrong(
-			"needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one",
+			"needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 "+
+				"§2.1); set one",
 			endpoint,
 		)
 	case p.ResourceServerIntrospectionURL == "" && (p.ResourceServerAuthToken != "" || len(pair) > 0):
@@ -66,7 +67,8 @@ func (l *loader) checkIntrospection() {
 // its issuer and audience. Otherwise it would accept tokens of other servers and
 // for other APIs.
 func (l *loader) checkSigned() {
-	const keys, issuer, audience = providerBlock + "RESOURCE_SERVER_JWKS_URL", providerBlock + "RESOURCE_SERVER_ISSUER", providerBlock + "RESOURCE_SERVER_AUDIENCE"
+	const keys, issuer, audience = providerBlock + "RESOURCE_SERVER_JWKS_URL", providerBlock + "RESOURCE_SERVER_ISSUER",
+		providerBlock + "RESOURCE_SERVER_AUDIENCE"
 	const typ = providerBlock + "RESOURCE_SERVER_JWT_TYP"
 	p := l.c.Provider
 	if !l.ok(keys, issuer, audience, typ) {
@@ -97,7 +99,8 @@ func (l *loader) checkSigned() {
 
 // checkMetadata checks what an API publishes about itself, and who may call it.
 func (l *loader) checkMetadata() {
-	const issuer, audience, origins = providerBlock + "RESOURCE_SERVER_ISSUER", providerBlock + "RESOURCE_SERVER_AUDIENCE", providerBlock + "RESOURCE_SERVER_ALLOWED_ORIGINS"
+	const issuer, audience, origins = providerBlock + "RESOURCE_SERVER_ISSUER", providerBlock + "RESOURCE_SERVER_AUDIENCE",
+		providerBlock + "RESOURCE_SERVER_ALLOWED_ORIGINS"
 	const name, documentation = providerBlock + "RESOURCE_SERVER_NAME", providerBlock + "RESOURCE_SERVER_DOCUMENTATION"
 	p := l.c.Provider
 	if l.ok(issuer) && p.ResourceServerIssuer != "" && p.ResourceServerJWKSURL == "" {
@@ -114,7 +117,8 @@ func (l *loader) checkMetadata() {
 	if l.ok(
 		issuer, audience, name, documentation,
 	) && !l.c.SampleAPI && (p.ResourceServerIssuer == "" || p.ResourceServerAudience == "") {
-		const needs = "has no effect without RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which the API publishes metadata; set both, or remove this"
+		const needs = "has no effect without RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which the API " +
+			"publishes metadata; set both, or remove this"
 		if p.ResourceServerName != "" {
 			l.wrong(needs, name)
 		}
@@ -129,7 +133,8 @@ func (l *loader) checkMetadata() {
 		if origin != "*" && !authority.IsOrigin(origin) {
 			l.element(
 				origins, i,
-				"is not an origin as a browser sends it; write scheme, host and port alone, without a default port (https://app.example.com), or * for every origin",
+				"is not an origin as a browser sends it; write scheme, host and port alone, without a default port "+
+					"(https://app.example.com), or * for every origin",
 			)
 		}
 	}
@@ -138,7 +143,8 @@ func (l *loader) checkMetadata() {
 // checkUpstream: UPSTREAM without RULES would refuse every request, and RULES
 // without UPSTREAM would protect nothing.
 func (l *loader) checkUpstream() {
-	const upstream, rules, pass, endpoint = "UPSTREAM", "RULES", "PASS_AUTHORIZATION", providerBlock + "RESOURCE_SERVER_INTROSPECTION_URL"
+	const upstream, rules, pass, endpoint = "UPSTREAM", "RULES", "PASS_AUTHORIZATION",
+		providerBlock + "RESOURCE_SERVER_INTROSPECTION_URL"
 	const reserved = "RESERVED_HEADERS"
 	for i, name := range l.c.ReservedHeaders {
 		if l.ok(reserved) && !headerName.MatchString(strings.TrimSuffix(name, "*")) {

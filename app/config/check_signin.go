@@ -47,7 +47,8 @@ func (l *loader) checkSignInServers() {
 func (l *loader) checkSignInServer(s people.Server, item string) {
 	at := func(key string) []string { return []string{item + "." + key, item} }
 	if !serverName.MatchString(s.Name) {
-		l.wrong("needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the redirect URI", at("NAME")...)
+		l.wrong("needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the "+
+			"redirect URI", at("NAME")...)
 	}
 	if strings.ContainsFunc(
 		s.Label, unicode.IsControl,
@@ -65,13 +66,15 @@ func (l *loader) checkSignInServer(s people.Server, item string) {
 	case s.Issuer == l.c.BaseURL+"/o":
 		l.wrong("is the issuer of this server; name another server", at("ISSUER")...)
 	case u.Scheme != "https" && !loopback.Is(u.Hostname()) && !l.c.AllowInsecureHTTP:
-		l.wrong("is plain http: everybody on the network path could sign in as anybody; use https, or set ALLOW_INSECURE_HTTP: true in a test network", at("ISSUER")...)
+		l.wrong("is plain http: everybody on the network path could sign in as anybody; use https, or set "+
+			"ALLOW_INSECURE_HTTP: true in a test network", at("ISSUER")...)
 	}
 	if !credential.MatchString(s.ClientID) {
 		l.wrong("needs CLIENT_ID: the client id of Mandate at that server, in printable ASCII", at("CLIENT_ID")...)
 	}
 	if !credential.MatchString(s.ClientSecret) {
-		l.wrong("needs CLIENT_SECRET or CLIENT_SECRET_FILE: the client secret of Mandate at that server, in printable ASCII", at("CLIENT_SECRET")...)
+		l.wrong("needs CLIENT_SECRET or CLIENT_SECRET_FILE: the client secret of Mandate at that server, in printable ASCII",
+			at("CLIENT_SECRET")...)
 	}
 	for j, scope := range s.Scopes {
 		if !scopeToken.MatchString(scope) {
@@ -93,11 +96,14 @@ func (l *loader) checkPolicies(s people.Server, item string) {
 	case s.NewPeople == people.NewPeopleDomains && len(s.AllowedDomains) == 0:
 		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]", at("NEW_PEOPLE")...)
 	case s.AssumeVerified && len(s.AllowedDomains) == 0:
-		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]: only addresses in these domains count as verified", at("ASSUME_EMAIL_VERIFIED")...)
+		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]: only addresses in these domains count as verified",
+			at("ASSUME_EMAIL_VERIFIED")...)
 	case s.AssumeVerified && !byAddress:
-		l.wrong("has no effect without TRUSTED_FOR_EMAIL or NEW_PEOPLE; set one of them, or remove this", at("ASSUME_EMAIL_VERIFIED")...)
+		l.wrong("has no effect without TRUSTED_FOR_EMAIL or NEW_PEOPLE; set one of them, or remove this",
+			at("ASSUME_EMAIL_VERIFIED")...)
 	case s.NewPeople != people.NewPeopleDomains && len(s.AllowedDomains) > 0 && !s.AssumeVerified:
-		l.wrong("has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set one of them, or remove this", at("ALLOWED_DOMAINS")...)
+		l.wrong("has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set one of them, or remove this",
+			at("ALLOWED_DOMAINS")...)
 	}
 	for j, domain := range s.AllowedDomains {
 		if !mailDomain.MatchString(domain) {
@@ -108,7 +114,8 @@ func (l *loader) checkPolicies(s people.Server, item string) {
 	case s.GroupsClaim == "" && len(s.Groups) > 0:
 		l.wrong("needs GROUPS_CLAIM: the claim of that server whose values are mapped", at("GROUPS")...)
 	case s.GroupsClaim != "" && len(s.Groups) == 0:
-		l.wrong("has no effect without GROUPS: map the values of the claim to groups here, or remove this", at("GROUPS_CLAIM")...)
+		l.wrong("has no effect without GROUPS: map the values of the claim to groups here, or remove this",
+			at("GROUPS_CLAIM")...)
 	}
 	for j, m := range s.Groups {
 		if m.To == "" {

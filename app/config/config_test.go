@@ -58,7 +58,8 @@ func mustLoad(t testing.TB, text string, environ ...string) *Config {
 }
 
 // settings compares configurations without the sources of the values.
-var settings = cmp.Options{cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".sources" }, cmp.Ignore()),
+var settings = cmp.Options{cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".sources" },
+	cmp.Ignore()),
 	cmp.AllowUnexported(Config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 
 // The defaults, and the order in which `config print` shows the settings.
@@ -98,7 +99,8 @@ func TestBaseURLFollowsListen(t *testing.T) {
 		if listen == "127.0.0.1:80" {
 			secure += ":80"
 		}
-		if got := mustLoad(t, "LISTEN: '"+listen+"'\nTLS_CERTIFICATE_FILE: a.pem\nTLS_KEY_FILE: b.pem\n").BaseURL; got != secure {
+		if got := mustLoad(t, "LISTEN: '"+listen+"'\nTLS_CERTIFICATE_FILE: a.pem\nTLS_KEY_FILE: b.pem\n").
+			BaseURL; got != secure {
 			t.Errorf("LISTEN %s with TLS: BASE_URL is %s, want %s", listen, got, secure)
 		}
 		if got := mustLoad(t, "BASE_URL: https://a.example\nLISTEN: '"+listen+"'\n").BaseURL; got != "https://a.example" {
@@ -112,11 +114,16 @@ func TestMutualBaseURL(t *testing.T) {
 	const tls = "TLS_CERTIFICATE_FILE: a.pem\nTLS_KEY_FILE: b.pem\n"
 	for text, want := range map[string]string{
 		tls: "",
-		tls + "BASE_URL: https://a.example/x\nMTLS_LISTEN: ':8443'\n":                                                                        "https://a.example:8443/x",
-		tls + "BASE_URL: https://a.example:8000\nMTLS_LISTEN: ':443'\n":                                                                      "https://a.example",
-		tls + "BASE_URL: 'https://[::1]:8000'\nMTLS_LISTEN: '[::1]:8443'\n":                                                                  "https://[::1]:8443",
-		tls + "BASE_URL: https://a.example\nMTLS_LISTEN: ':0'\n":                                                                             "",
-		tls + "BASE_URL: https://a.example\nMTLS_LISTEN: ':8443'\nMTLS_BASE_URL: https://m.example/\n":                                       "https://m.example",
+		tls +
+			"BASE_URL: https://a.example/x\nMTLS_LISTEN: ':8443'\n": "https://a.example:8443/x",
+		tls +
+			"BASE_URL: https://a.example:8000\nMTLS_LISTEN: ':443'\n": "https://a.example",
+		tls +
+			"BASE_URL: 'https://[::1]:8000'\nMTLS_LISTEN: '[::1]:8443'\n": "https://[::1]:8443",
+		tls +
+			"BASE_URL: https://a.example\nMTLS_LISTEN: ':0'\n": "",
+		tls +
+			"BASE_URL: https://a.example\nMTLS_LISTEN: ':8443'\nMTLS_BASE_URL: https://m.example/\n": "https://m.example",
 		"TRUSTED_PROXIES: [10.0.0.1]\nMTLS_CERTIFICATE_HEADER: Client-Cert\nMTLS_BASE_URL: https://m.example\nBASE_URL: https://a.example\n": "https://m.example",
 	} {
 		if got := mustLoad(t, text).MTLSBaseURL; got != want {
@@ -159,7 +166,8 @@ func TestConfigTags(t *testing.T) {
 		if !isSet || numeric && (f.tag.Get("min") == "" || f.tag.Get("max") == "") {
 			t.Errorf("%s lacks a tag", f.name)
 		}
-		if numeric && (tagNumber(f.tag, "default") < tagNumber(f.tag, "min") || tagNumber(f.tag, "default") > tagNumber(f.tag, "max")) {
+		if numeric && (tagNumber(f.tag, "default") < tagNumber(f.tag, "min") ||
+			tagNumber(f.tag, "default") > tagNumber(f.tag, "max")) {
 			t.Errorf("%s has a default out of its bounds", f.name)
 		}
 	}
@@ -208,16 +216,26 @@ OAUTH2_PROVIDER:
 	}
 	check("BASE_URL", c.BaseURL, "https://auth.example.com/sso")
 	check("SECRET_KEY", string(c.ServerKey), "01234567890123456789012345678901")
-	check("TRUSTED_PROXIES", c.TrustedProxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")})
+	check("TRUSTED_PROXIES", c.TrustedProxies,
+		[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"),
+			netip.MustParsePrefix("192.0.2.1/32")})
 	check("SESSION_IDLE_SECONDS follows", c.People.SessionIdle, time.Hour)
 	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenLifetime, 10*time.Minute)
-	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute, ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
-	check("SCOPES in order", c.Provider.Scopes, []policy.Scope{{Name: "write", Description: "Write scope"}, {Name: "introspection", Description: "Introspect token scope"}, {Name: "openid", Description: "Log in"}, {Name: "read", Description: "Read scope"}})
+	check("RULES", c.Rules,
+		[]Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute,
+			ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
+	check("SCOPES in order", c.Provider.Scopes,
+		[]policy.Scope{{Name: "write", Description: "Write scope"},
+			{Name: "introspection", Description: "Introspect token scope"}, {Name: "openid", Description: "Log in"},
+			{Name: "read", Description: "Read scope"}})
 	check("DEFAULT_SCOPES, which the provider resolves", c.Provider.DefaultScopes, []string{policy.AllScopes})
 	check("PKCE_REQUIRED", c.Provider.PKCE, "false")
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
-	check("what the API publishes", []string{c.Provider.ResourceServerIssuer, c.Provider.ResourceServerName, c.Provider.ResourceServerDocumentation}, []string{"https://auth.example.com/sso/o", "Orders", "https://docs.example.com/"})
-	check("RESOURCE_SERVER_ALLOWED_ORIGINS", c.Provider.ResourceServerAllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
+	check("what the API publishes",
+		[]string{c.Provider.ResourceServerIssuer, c.Provider.ResourceServerName, c.Provider.ResourceServerDocumentation},
+		[]string{"https://auth.example.com/sso/o", "Orders", "https://docs.example.com/"})
+	check("RESOURCE_SERVER_ALLOWED_ORIGINS", c.Provider.ResourceServerAllowedOrigins,
+		[]string{"https://app.example.com", "http://localhost:5173"})
 	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 24)
 	check("OIDC_ENABLED", c.Provider.OpenID, true)
 }
@@ -229,7 +247,8 @@ func TestConfigEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := mustLoad(t, "SECRET_KEY: bm90IHRoaXMgb25lLCBidXQgdGhlIGZpbGUncyBvbmU=\nSAMPLE_API: false\nRULES: [{PATH: /a}, {PATH: /b}]\nUPSTREAM: http://api\n",
+	c := mustLoad(t, "SECRET_KEY: bm90IHRoaXMgb25lLCBidXQgdGhlIGZpbGUncyBvbmU=\nSAMPLE_API: false\nRULES: [{PATH: /a}, "+
+		"{PATH: /b}]\nUPSTREAM: http://api\n",
 		"MANDATE_SAMPLE_API=true",
 		"MANDATE_SECRET_KEY_FILE="+secret,
 		"MANDATE_SCOPES={read: Read it, write: 'Write: it'}",
@@ -243,8 +262,10 @@ func TestConfigEnvironment(t *testing.T) {
 		"MANDATE_TEST_ANYTHING=1", "MANDATE_CONFIG=/elsewhere", "MANDATEX=1", "PATH=/bin",
 		// Kubernetes adds these variables if a service is named mandate or
 		// mandate-web.
-		"MANDATE_SERVICE_HOST=10.0.0.1", "MANDATE_SERVICE_PORT=8000", "MANDATE_SERVICE_PORT_HTTP=8000", "MANDATE_PORT=tcp://10.0.0.1:8000",
-		"MANDATE_PORT_8000_TCP=tcp://10.0.0.1:8000", "MANDATE_PORT_8000_TCP_PROTO=tcp", "MANDATE_WEB_SERVICE_HOST=10.0.0.1", "MANDATE_WEB_PORT=tcp://10.0.0.1:80")
+		"MANDATE_SERVICE_HOST=10.0.0.1", "MANDATE_SERVICE_PORT=8000", "MANDATE_SERVICE_PORT_HTTP=8000",
+		"MANDATE_PORT=tcp://10.0.0.1:8000",
+		"MANDATE_PORT_8000_TCP=tcp://10.0.0.1:8000", "MANDATE_PORT_8000_TCP_PROTO=tcp", "MANDATE_WEB_SERVICE_HOST=10.0.0.1",
+		"MANDATE_WEB_PORT=tcp://10.0.0.1:80")
 	want := mustLoad(t, `
 SECRET_KEY: `+testKey+`
 SAMPLE_API: true
@@ -269,7 +290,8 @@ OAUTH2_PROVIDER:
 func TestConfigWhichFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for name, text := range map[string]string{"mandate.yaml": "LISTEN: :1", "named.yaml": "LISTEN: :2", "env.yaml": "LISTEN: :3", "empty.yaml": "", "null.yaml": "# nothing\n---\n", "comment.yaml": "# SCOPES:\n"} {
+	for name, text := range map[string]string{"mandate.yaml": "LISTEN: :1", "named.yaml": "LISTEN: :2",
+		"env.yaml": "LISTEN: :3", "empty.yaml": "", "null.yaml": "# nothing\n---\n", "comment.yaml": "# SCOPES:\n"} {
 		err := os.WriteFile(name, []byte(text), 0o600)
 		if err != nil {
 			t.Fatal(err)
@@ -320,7 +342,8 @@ func TestConfigUnavailable(t *testing.T) {
 			}
 		}
 	}
-	if slices.ContainsFunc(unavailable, func(u struct{ key, text string }) bool { return !strings.Contains(u.text, " ") }) {
+	if slices.ContainsFunc(unavailable,
+		func(u struct{ key, text string }) bool { return !strings.Contains(u.text, " ") }) {
 		t.Error("a name has no sentence")
 	}
 	names := keysOf(allFields(&Config{}))
@@ -337,21 +360,37 @@ func TestConfigUnavailable(t *testing.T) {
 func TestConfigEachKey(t *testing.T) {
 	base := mustLoad(t, "")
 	values := map[reflect.Type]string{
-		reflect.TypeFor[[]policy.Scope](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1", reflect.TypeFor[time.Duration](): "59",
+		reflect.TypeFor[[]policy.Scope](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1",
+		reflect.TypeFor[time.Duration]():            "59",
 		reflect.TypeFor[[]resources.Registration](): "[{URI: https://api.example, NAME: Files, SCOPES: [read]}]",
 		reflect.TypeFor[int]():                      "64", reflect.TypeFor[uint32](): "64", reflect.TypeFor[int64](): "9000",
 	}
 	special := map[string]string{
-		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
-		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "SIGN_UP": "off", "BRAND_NAME": "Example", "BRAND_LOGO_FILE": "logo.svg", "BRAND_COLOR": "#0d5752", "HELP_URL": "mailto:help@example.org", "TERMS_URL": "https://example.org/terms#1", "PRIVACY_URL": "https://example.org/", "INVITATION_EXPIRE_SECONDS": "60", "REQUEST_APPROVAL_PROMPT": "force", "PKCE_REQUIRED": "true", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
-		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
-		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "RESOURCE_SERVER_BASE_URLS": "https://api.example", "RESOURCE_SERVER_REQUIRED_BINDING": "dpop", "DEVICE_CODE_EXPIRE_SECONDS": "900", "PUSHED_REQUEST_EXPIRE_SECONDS": "60",
-		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",
-		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
+		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db",
+		"SECRET_KEY": testKey, "LOGIN_URL": "/in",
+		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "SIGN_UP": "off", "BRAND_NAME": "Example",
+		"BRAND_LOGO_FILE": "logo.svg", "BRAND_COLOR": "#0d5752", "HELP_URL": "mailto:help@example.org",
+		"TERMS_URL": "https://example.org/terms#1", "PRIVACY_URL": "https://example.org/", "INVITATION_EXPIRE_SECONDS": "60",
+		"REQUEST_APPROVAL_PROMPT": "force", "PKCE_REQUIRED": "true", "READ_SCOPE": "r", "WRITE_SCOPE": "w",
+		"DEFAULT_SCOPES":               "read",
+		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write",
+		"SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
+		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example",
+		"RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "RESOURCE_SERVER_BASE_URLS": "https://api.example",
+		"RESOURCE_SERVER_REQUIRED_BINDING": "dpop", "DEVICE_CODE_EXPIRE_SECONDS": "900",
+		"PUSHED_REQUEST_EXPIRE_SECONDS": "60",
+		"OPEN_CLIENTS":                  "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60",
+		"OPEN_UNUSED_EXPIRE_SECONDS": "3600",
+		"PASSWORD_HASH_MEMORY_KIB":   "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
-	together := []string{"DATABASE_LISTEN_URL", "SMTP_URL", "MAIL_FROM", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "RESERVED_HEADERS", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_JWT_TYP", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS", "SIGN_UP_ALLOWED_DOMAINS"}
+	together := []string{"DATABASE_LISTEN_URL", "SMTP_URL", "MAIL_FROM", "OPS_PPROF", "UPSTREAM", "RULES",
+		"PASS_AUTHORIZATION", "RESERVED_HEADERS", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL",
+		"RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_JWT_TYP", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME",
+		"RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE",
+		"TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER",
+		"SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS", "SIGN_UP_ALLOWED_DOMAINS"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need
@@ -381,8 +420,8 @@ func TestConfigEachKey(t *testing.T) {
 	}
 }
 
-// Whoever sets the grace period of refresh tokens means all applications. The one for those that registered themselves differs
-// only if nobody has said anything, or has set both.
+// Whoever sets the grace period of refresh tokens means all applications. The one for those that registered themselves
+// differs only if nobody has said anything, or has set both.
 func TestGraceOfOpenApplications(t *testing.T) {
 	for file, want := range map[string][2]time.Duration{
 		"": {10, 30},
@@ -401,10 +440,12 @@ func TestGraceOfOpenApplications(t *testing.T) {
 // A setting whose name ends in DAYS is a number of days, every other time is a number of seconds.
 func TestUnitsOfTime(t *testing.T) {
 	c := mustLoad(t, "EVENT_RETENTION_DAYS: 2\nSECOND_FACTOR_GRACE_DAYS: 3\nSESSION_COOKIE_AGE: 60\n")
-	if c.EventRetention != 48*time.Hour || c.People.SecondFactorGrace != 72*time.Hour || c.People.SessionLifetime != time.Minute {
+	if c.EventRetention != 48*time.Hour || c.People.SecondFactorGrace != 72*time.Hour ||
+		c.People.SessionLifetime != time.Minute {
 		t.Error(c.EventRetention, c.People.SecondFactorGrace, c.People.SessionLifetime)
 	}
-	for _, want := range []string{"EVENT_RETENTION_DAYS: 2 #", "SECOND_FACTOR_GRACE_DAYS: 3 #", "SESSION_COOKIE_AGE: 60 #"} {
+	for _, want := range []string{"EVENT_RETENTION_DAYS: 2 #", "SECOND_FACTOR_GRACE_DAYS: 3 #",
+		"SESSION_COOKIE_AGE: 60 #"} {
 		if !strings.Contains(printed(c), want) {
 			t.Errorf("config print lacks %s", want)
 		}
@@ -418,19 +459,28 @@ func TestConfigSignInServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const least = "SIGN_IN_SERVERS:\n  - {NAME: company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET_FILE: "
-	c := mustLoad(t, least+secret+"}\n  - NAME: two\n    LABEL: Zwei\n    ISSUER: https://two.example.com/\n    CLIENT_ID: m\n    CLIENT_SECRET: hunter22\n    SCOPES: [openid, email]\n    TRUSTED_FOR_EMAIL: true\n"+
-		"    NEW_PEOPLE: domains\n    ALLOWED_DOMAINS: [example.com]\n    GROUPS_CLAIM: roles\n    GROUPS: {b: staff, a: admins}\n    ACR: {\"2\": urn:mandate:acr:mfa}\n    LOGOUT: true\n")
+	const least = "SIGN_IN_SERVERS:\n  - {NAME: company, ISSUER: https://login.example.com, CLIENT_ID: mandate, " +
+		"CLIENT_SECRET_FILE: "
+	c := mustLoad(t, least+secret+"}\n  - NAME: two\n    LABEL: Zwei\n    ISSUER: https://two.example.com/\n    "+
+		"CLIENT_ID: m\n    CLIENT_SECRET: hunter22\n    SCOPES: [openid, email]\n    TRUSTED_FOR_EMAIL: true\n"+
+		"    NEW_PEOPLE: domains\n    ALLOWED_DOMAINS: [example.com]\n    GROUPS_CLAIM: roles\n    GROUPS: {b: staff, a: "+
+		"admins}\n    ACR: {\"2\": urn:mandate:acr:mfa}\n    LOGOUT: true\n")
 	want := []people.Server{
-		{Name: "company", Label: "company", Issuer: "https://login.example.com", ClientID: "mandate", ClientSecret: "s3cret s3cret", Scopes: []string{"openid", "profile", "email"}, NewPeople: "off"},
-		{Name: "two", Label: "Zwei", Issuer: "https://two.example.com/", ClientID: "m", ClientSecret: "hunter22", Scopes: []string{"openid", "email"}, TrustedForEmail: true,
-			NewPeople: "domains", AllowedDomains: []string{"example.com"}, GroupsClaim: "roles", Groups: Pairs{{From: "b", To: "staff"}, {From: "a", To: "admins"}}, ACR: Pairs{{From: "2", To: "urn:mandate:acr:mfa"}}, Logout: true},
+		{Name: "company", Label: "company", Issuer: "https://login.example.com", ClientID: "mandate",
+			ClientSecret: "s3cret s3cret", Scopes: []string{"openid", "profile", "email"}, NewPeople: "off"},
+		{Name: "two", Label: "Zwei", Issuer: "https://two.example.com/", ClientID: "m", ClientSecret: "hunter22",
+			Scopes: []string{"openid", "email"}, TrustedForEmail: true,
+			NewPeople: "domains", AllowedDomains: []string{"example.com"}, GroupsClaim: "roles",
+			Groups: Pairs{{From: "b", To: "staff"}, {From: "a", To: "admins"}},
+			ACR:    Pairs{{From: "2", To: "urn:mandate:acr:mfa"}}, Logout: true},
 	}
 	if diff := cmp.Diff(want, c.People.Servers); diff != "" {
 		t.Error(diff)
 	}
 	got := printed(c)
-	if strings.Contains(got, "hunter22") || strings.Contains(got, "s3cret s3cret") || !strings.Contains(got, "CLIENT_SECRET_FILE: "+strconv.Quote(secret)) || !strings.Contains(got, `GROUPS: {"b": "staff", "a": "admins"}`) {
+	if strings.Contains(got, "hunter22") || strings.Contains(got, "s3cret s3cret") ||
+		!strings.Contains(got, "CLIENT_SECRET_FILE: "+strconv.Quote(secret)) ||
+		!strings.Contains(got, `GROUPS: {"b": "staff", "a": "admins"}`) {
 		t.Error(got)
 	}
 	// What is printed can be loaded again, if the secrets are in files.
@@ -452,7 +502,8 @@ func newRSAKey(t *testing.T) string {
 
 // The description of a scope may be there in several languages.
 func TestScopesInLanguages(t *testing.T) {
-	c := mustLoad(t, "OAUTH2_PROVIDER:\n  SCOPES:\n    read: {de: Ihre Daten lesen, en: Read your data}\n    write: Write them\n")
+	c := mustLoad(t, "OAUTH2_PROVIDER:\n  SCOPES:\n    read: {de: Ihre Daten lesen, en: Read your data}\n    write: "+
+		"Write them\n")
 	want := []policy.Scope{
 		{
 			Name: "read", Description: "Read your data",
@@ -464,15 +515,18 @@ func TestScopesInLanguages(t *testing.T) {
 		t.Error(diff)
 	}
 	read, write := want[0], want[1]
-	for language, texts := range map[string][2]string{"de": {"Ihre Daten lesen", "Write them"}, "en": {"Read your data", "Write them"}, "fr": {"Read your data", "Write them"}} {
+	for language, texts := range map[string][2]string{"de": {"Ihre Daten lesen", "Write them"},
+		"en": {"Read your data", "Write them"}, "fr": {"Read your data", "Write them"}} {
 		if got := [2]string{read.DescribedIn(language), write.DescribedIn(language)}; got != texts {
 			t.Errorf("%s: %q", language, got)
 		}
 	}
-	if text := printed(c); !strings.Contains(text, `SCOPES: {"read": {"de": "Ihre Daten lesen", "en": "Read your data"}, "write": "Write them"}`) {
+	if text := printed(c); !strings.Contains(text,
+		`SCOPES: {"read": {"de": "Ihre Daten lesen", "en": "Read your data"}, "write": "Write them"}`) {
 		t.Error(text)
 	}
-	c = mustLoad(t, "", "MANDATE_SCOPES={read: {en: Read, fr: Lire}}", "MANDATE_DEFAULT_SCOPES=read", "MANDATE_READ_SCOPE=read", "MANDATE_WRITE_SCOPE=read")
+	c = mustLoad(t, "", "MANDATE_SCOPES={read: {en: Read, fr: Lire}}", "MANDATE_DEFAULT_SCOPES=read",
+		"MANDATE_READ_SCOPE=read", "MANDATE_WRITE_SCOPE=read")
 	if got := c.Provider.Scopes[0].DescribedIn("fr"); got != "Lire" {
 		t.Errorf("%q", got)
 	}
@@ -482,7 +536,8 @@ func TestScopesInLanguages(t *testing.T) {
 func TestBuiltInScopes(t *testing.T) {
 	for _, text := range []string{
 		"OIDC_ENABLED: true", "SCOPES: {api: Use it, email: Write to you}\n  DEFAULT_SCOPES: [api, email, profile]",
-		"SCOPES_BY_ADMINISTRATOR: [phone, write]", "RESOURCES: [{URI: https://files.example, NAME: Files, SCOPES: [read, groups]}]",
+		"SCOPES_BY_ADMINISTRATOR: [phone, write]", "RESOURCES: [{URI: https://files.example, NAME: Files, SCOPES: [read, " +
+			"groups]}]",
 	} {
 		mustLoad(t, "OAUTH2_PROVIDER:\n  "+text+"\n")
 	}

@@ -325,7 +325,8 @@ func parsePrefix(text string) (netip.Prefix, string) {
 	case prefix != prefix.Masked():
 		return prefix, fmt.Sprintf("has address bits after its prefix length; write %s", prefix.Masked())
 	case prefix.Bits() == 0:
-		return prefix, "covers every address, so that every client could choose the address that the server sees; list the proxies"
+		return prefix, "covers every address, so that every client could choose the address that the server sees; list the " +
+			"proxies"
 	case prefix.Addr().Is4In6():
 		return prefix, "is IPv4 written as IPv6; write it as IPv4"
 	}

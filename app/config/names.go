@@ -43,7 +43,8 @@ var unavailable = []struct{ key, text string }{
 	{"CLIENT_SECRET_GENERATOR_LENGTH", generated},
 	{
 		"CLIENT_SECRET_HASHER",
-		"cannot be set: a generated secret has 256 random bits and is stored as SHA-256, one that a person chose as Argon2id; remove it",
+		"cannot be set: a generated secret has 256 random bits and is stored as SHA-256, one that a person chose as " +
+			"Argon2id; remove it",
 	},
 	{"APPLICATION_MODEL", djangoModel},
 	{"ACCESS_TOKEN_MODEL", djangoModel},
@@ -93,9 +94,10 @@ var unavailable = []struct{ key, text string }{
 }
 
 const (
-	served      = "cannot be set: the server advertises what it supports; remove it"
-	pythonCode  = "names Python code, which this server does not run; remove it"
-	generated   = "cannot be set: the server generates identifiers, secrets and tokens, with 256 random bits if they are secret; remove it"
+	served     = "cannot be set: the server advertises what it supports; remove it"
+	pythonCode = "names Python code, which this server does not run; remove it"
+	generated  = "cannot be set: the server generates identifiers, secrets and tokens, with 256 random bits if they " +
+		"are secret; remove it"
 	djangoModel = "belongs to Django's models; remove it"
 )
 
@@ -237,7 +239,8 @@ func shownName(name, key string) string {
 // serviceLink matches, after MANDATE_, the variables that Kubernetes and old Docker
 // links add to every container if there is a service named mandate or
 // mandate-something.
-var serviceLink = regexp.MustCompile(`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
+var serviceLink = regexp.MustCompile(
+	`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
 
 var linkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
 

@@ -32,7 +32,8 @@ func TestConfigPrint(t *testing.T) {
 		"SMTP_URL: \"smtp://me:********@mail.example.org:587\" # ",
 		"MAIL_FROM: \"Example <noreply@example.org>\" # ",
 		"SECRET_KEY: \"********\" # environment: MANDATE_SECRET_KEY\n",
-		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], MAX_AGE: 0, ACR_VALUES: [], WEBSOCKET: false, PATH_AS_WRITTEN: false}] # ",
+		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], MAX_AGE: 0, ACR_VALUES: [], WEBSOCKET: false, " +
+			"PATH_AS_WRITTEN: false}] # ",
 		"OAUTH2_PROVIDER:\n  SCOPES: {\"b\": \"B \\\"b\\\" ü 😀 \\u2028\", \"a\": \"A: # a\"} # ",
 		"  DEFAULT_SCOPES: [\"__all__\"] # default\n",
 		"  ACCESS_TOKEN_EXPIRE_SECONDS: 36000 # default\n",
@@ -61,8 +62,10 @@ func TestConfigPrintLoads(t *testing.T) {
 	for _, text := range []string{
 		"",
 		"SECRET_KEY_FILE: '" + strings.ReplaceAll(key, "\n", "\n\n") + "'\nDATABASE_URL: postgres:///m\n",
-		"TRUSTED_PROXIES: [\"::1\", 10.0.0.0/8]\nSESSION_COOKIE_AGE: 60\nOAUTH2_PROVIDER: {DEFAULT_SCOPES: [], SCOPES: {'a:{': \"x \\u2028\\u200b\\ufeff\"}}\n",
-		"UPSTREAM: http://api\nRULES: [{PATH: /, METHODS: [GET], SCOPES: [a]}, {PATH: /x}]\nOAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: 'https://a/', RESOURCE_SERVER_AUTH_TOKEN_FILE: testdata/token}\n",
+		"TRUSTED_PROXIES: [\"::1\", 10.0.0.0/8]\nSESSION_COOKIE_AGE: 60\nOAUTH2_PROVIDER: {DEFAULT_SCOPES: [], SCOPES: " +
+			"{'a:{': \"x \\u2028\\u200b\\ufeff\"}}\n",
+		"UPSTREAM: http://api\nRULES: [{PATH: /, METHODS: [GET], SCOPES: [a]}, {PATH: /x}]\nOAUTH2_PROVIDER: " +
+			"{RESOURCE_SERVER_INTROSPECTION_URL: 'https://a/', RESOURCE_SERVER_AUTH_TOKEN_FILE: testdata/token}\n",
 	} {
 		c, err := load(t, text)
 		if err != nil {

@@ -74,13 +74,15 @@ func (c *Certificate) load() (*tls.Certificate, [2]os.FileInfo, error) {
 	pair, err := tls.X509KeyPair(pem[0], pem[1])
 	if err != nil {
 		return nil, read, fmt.Errorf("TLS_CERTIFICATE_FILE %s with TLS_KEY_FILE %s: %w: "+
-			"the first needs the server's certificate in PEM, followed by those of its issuers, and the second needs the private key of the server's certificate in PEM, without a passphrase",
+			"the first needs the server's certificate in PEM, followed by those of its issuers, and the second needs the "+
+			"private key of the server's certificate in PEM, without a passphrase",
 			c.files[0], c.files[1], err)
 	}
 	// BCP 195 (RFC 9325): RSA keys of servers have at least 2048 bits.
 	if key, ok := pair.Leaf.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() < 2048 {
 		return nil, read, fmt.Errorf(
-			"TLS_KEY_FILE %s: the RSA key has %d bits: make one with at least 2048 bits, or an EC key on P-256, and a certificate for it",
+			"TLS_KEY_FILE %s: the RSA key has %d bits: make one with at least 2048 bits, or an EC key on P-256, and a "+
+				"certificate for it",
 			c.files[1], key.N.BitLen(),
 		)
 	}
@@ -133,7 +135,8 @@ func (c *Certificate) use(pair *tls.Certificate, read [2]os.FileInfo) {
 		err := pair.Leaf.VerifyHostname(c.host)
 		if err != nil {
 			c.log.Warn(
-				"clients that reach this server at the host of BASE_URL refuse the certificate of TLS_CERTIFICATE_FILE, which does not name it",
+				"clients that reach this server at the host of BASE_URL refuse the certificate of TLS_CERTIFICATE_FILE, which "+
+					"does not name it",
 				"host", c.host, "error", err,
 			)
 		}

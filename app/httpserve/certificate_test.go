@@ -62,7 +62,8 @@ func TestVersionsAndSuites(t *testing.T) {
 				if test.client.MinVersion < tls.VersionTLS12 && (err == nil || !strings.Contains(err.Error(), "protocol version")) {
 					t.Errorf("%T: %v, want a refusal of the version", key, err)
 				}
-				if err == nil && (state.Version != test.client.MinVersion || test.client.CipherSuites != nil && state.CipherSuite != test.client.CipherSuites[0]) {
+				if err == nil && (state.Version != test.client.MinVersion || test.client.CipherSuites != nil &&
+					state.CipherSuite != test.client.CipherSuites[0]) {
 					t.Errorf("%T: version %x, suite %s", key, state.Version, tls.CipherSuiteName(state.CipherSuite))
 				}
 			}

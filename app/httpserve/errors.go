@@ -24,7 +24,8 @@ func (l *errorLog) Write(line []byte) (int, error) {
 	text := string(bytes.TrimSpace(line))
 	if bytes.Contains(line, []byte("Accept error")) && l.due() {
 		l.log.Error(
-			"no connection can be accepted; if there are too many open files, raise LimitNOFILE (ulimit -n), or limit connections in the proxy",
+			"no connection can be accepted; if there are too many open files, raise LimitNOFILE (ulimit -n), or limit "+
+				"connections in the proxy",
 			"error", text,
 		)
 		return len(line), nil

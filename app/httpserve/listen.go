@@ -102,7 +102,8 @@ func listenInherited(name, setting string, environ []string) (net.Listener, erro
 	count, err := strconv.Atoi(variable(environ, "LISTEN_FDS"))
 	if err != nil || count < 1 || variable(environ, "LISTEN_PID") != strconv.Itoa(os.Getpid()) {
 		return nil, fmt.Errorf(
-			"%s is systemd, and systemd has passed no socket to this process: start it by a .socket unit, or set %s to host:port",
+			"%s is systemd, and systemd has passed no socket to this process: start it by a .socket unit, or set %s to "+
+				"host:port",
 			setting, setting,
 		)
 	}
@@ -113,7 +114,8 @@ func listenInherited(name, setting string, environ []string) (net.Listener, erro
 	}
 	if at < 0 || at >= count {
 		return nil, fmt.Errorf(
-			"%s: systemd has passed the sockets %s: name one of them, such as systemd:%s (FileDescriptorName= of the .socket unit)",
+			"%s: systemd has passed the sockets %s: name one of them, such as systemd:%s (FileDescriptorName= of the .socket "+
+				"unit)",
 			setting, strings.Join(names, ", "), names[0],
 		)
 	}

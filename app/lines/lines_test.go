@@ -32,7 +32,8 @@ func TestLinesShareAWriteInTheirOrder(t *testing.T) {
 		}
 		close(to.let)
 		l.Close()
-		if len(to.writes) != 2 || string(to.writes[0]) != "line 0\n" || string(to.writes[1]) != "line 1\nline 2\nline 3\nline 4\n" {
+		if len(to.writes) != 2 || string(to.writes[0]) != "line 0\n" ||
+			string(to.writes[1]) != "line 1\nline 2\nline 3\nline 4\n" {
 			t.Errorf("%q", to.writes)
 		}
 		l.Close() // no line waits

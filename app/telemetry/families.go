@@ -48,7 +48,8 @@ var (
 		"mandate_introspections_total",
 		counter,
 		[]string{"outcome"},
-		"Requests at the introspection endpoint. The token was active or inactive, the caller was refused, or the server failed.",
+		"Requests at the introspection endpoint. The token was active or inactive, the caller was refused, or the server " +
+			"failed.",
 	}
 	issuedTotal = family{
 		"mandate_tokens_issued_total",
@@ -101,7 +102,8 @@ var (
 		"mandate_copies",
 		gauge,
 		[]string{"record"},
-		"Records that this node has cached: application, token, document (a metadata document of a client), logo (of an application).",
+		"Records that this node has cached: application, token, document (a metadata document of a client), logo (of an " +
+			"application).",
 	}
 	copyLookups = family{
 		"mandate_copy_lookups_total",
@@ -113,7 +115,8 @@ var (
 		"mandate_changes_heard",
 		gauge,
 		nil,
-		"1 while this node receives notifications about changes by other processes. 0 while it does not, or if it caches nothing (MAX_STALENESS_SECONDS: 0).",
+		"1 while this node receives notifications about changes by other processes. 0 while it does not, or if it caches " +
+			"nothing (MAX_STALENESS_SECONDS: 0).",
 	}
 	changesLost = family{
 		"mandate_changes_lost_total",
@@ -146,7 +149,9 @@ var (
 		"mandate_clock_difference_seconds",
 		gauge,
 		nil,
-		"By how many seconds the clock of this node is ahead of that of the database (PostgreSQL), or was set forward in the last hour (SQLite). With more than 60, in either direction, the node deletes nothing and adds no key, and on PostgreSQL it is not ready.",
+		"By how many seconds the clock of this node is ahead of that of the database (PostgreSQL), or was set forward in " +
+			"the last hour (SQLite). With more than 60, in either direction, the node deletes nothing and adds no key, and on " +
+			"PostgreSQL it is not ready.",
 	}
 
 	hashesRunning = family{
@@ -178,7 +183,8 @@ var (
 		"mandate_metadata_documents_total",
 		counter,
 		[]string{"outcome"},
-		"Metadata documents of clients: fetched, unusable (the fetch or the document was wrong), refused (too many were requested).",
+		"Metadata documents of clients: fetched, unusable (the fetch or the document was wrong), refused (too many were " +
+			"requested).",
 	}
 	backchannel = family{
 		"mandate_backchannel_logouts_total",
@@ -202,7 +208,8 @@ var (
 		"mandate_event_lines_total",
 		counter,
 		[]string{"outcome"},
-		"Lines of EVENT_LOG: written, lost (the file or the stream could not be written, or was too slow; the database has the events). Absent if it is off.",
+		"Lines of EVENT_LOG: written, lost (the file or the stream could not be written, or was too slow; the database has " +
+			"the events). Absent if it is off.",
 	}
 )
 

@@ -57,8 +57,8 @@ func NewTracing(ctx context.Context, lookup func(string) string, version string,
 	return &Tracing{provider: made, tracer: made.Tracer("mandate", trace.WithInstrumentationVersion(version))}, nil
 }
 
-// reporting writes the errors of an exporter to a log. The library has one handler of errors for the whole process, where
-// there may be several servers.
+// reporting writes the errors of an exporter to a log. The library has one handler of errors for the whole process,
+// where there may be several servers.
 type reporting struct {
 	sdktrace.SpanExporter
 	log *slog.Logger

@@ -16,7 +16,8 @@ import (
 
 // Several servers may be in one process. Each has the errors of its own traces in its log.
 func TestErrorsOfTracesAreInTheLogOfTheirServer(t *testing.T) {
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
+	collector := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	var logs [2]bytes.Buffer

@@ -209,7 +209,8 @@ var layers = map[string][]string{
 		"mandate/handlers/web", "mandate/provider", "mandate/provider/checkup", "mandate/provider/events",
 		"mandate/provider/mail", "mandate/provider/notices", "mandate/provider/origin", "mandate/provider/outbound",
 		"mandate/provider/people", "mandate/provider/policy", "mandate/provider/registration",
-		"mandate/provider/resources", "mandate/provider/tokens", "mandate/storage", "mandate/templates", "mandate/templates/languages",
+		"mandate/provider/resources", "mandate/provider/tokens", "mandate/storage", "mandate/templates",
+		"mandate/templates/languages",
 	},
 	"app/config": {
 		"mandate/app/httpserve", "mandate/provider", "mandate/provider/acr", "mandate/provider/authority",
@@ -217,7 +218,8 @@ var layers = map[string][]string{
 		"mandate/provider/keys", "mandate/provider/limits", "mandate/provider/logout", "mandate/provider/loopback",
 		"mandate/provider/mail", "mandate/provider/notices", "mandate/provider/outbound", "mandate/provider/people",
 		"mandate/provider/policy", "mandate/provider/possession", "mandate/provider/redirect",
-		"mandate/provider/registration", "mandate/provider/resources", "mandate/provider/tokens", "mandate/storage", "mandate/templates",
+		"mandate/provider/registration", "mandate/provider/resources", "mandate/provider/tokens", "mandate/storage",
+		"mandate/templates",
 		"go.yaml.in/yaml/v3",
 	},
 	"cmd/mandate/demo": {
@@ -285,7 +287,8 @@ var layers = map[string][]string{
 		"mandate/provider/events", "mandate/provider/jose", "mandate/provider/oauth", "mandate/provider/origin",
 		"mandate/provider/password", "mandate/provider/people", "mandate/provider/policy",
 		"mandate/provider/possession", "mandate/provider/presets", "mandate/provider/registration",
-		"mandate/provider/resources", "mandate/provider/tokens", "mandate/storage", "mandate/templates", "flag", "github.com/spf13/cobra",
+		"mandate/provider/resources", "mandate/provider/tokens", "mandate/storage", "mandate/templates", "flag",
+		"github.com/spf13/cobra",
 	},
 }
 
@@ -325,7 +328,8 @@ func TestLayers(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != "../.." && (name[0] == '.' || name[0] == '_' || name == "testdata" || name == "node_modules"):
+		case entry.IsDir() && path != "../.." &&
+			(name[0] == '.' || name[0] == '_' || name == "testdata" || name == "node_modules"):
 			return filepath.SkipDir
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
 			checkFile(t, path)

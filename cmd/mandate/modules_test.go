@@ -133,7 +133,8 @@ func modulesWithout(packages map[string]linked, without string) map[string]bool 
 func linkedPackages(t *testing.T) map[string]linked {
 	t.Helper()
 	packages := map[string]linked{}
-	for decoder := json.NewDecoder(strings.NewReader(goList(t, "-deps", "-json=ImportPath,Imports,Module", thisProgram))); ; {
+	for decoder := json.NewDecoder(
+		strings.NewReader(goList(t, "-deps", "-json=ImportPath,Imports,Module", thisProgram))); ; {
 		var p linked
 		err := decoder.Decode(&p)
 		if errors.Is(err, io.EOF) {
@@ -158,8 +159,8 @@ func TestModulesLibc(t *testing.T) {
 	}
 }
 
-// goList asks for a fixed platform, so that the answer is the same on each. It needs no network: what it reads was there
-// to build the test.
+// goList asks for a fixed platform, so that the answer is the same on each. It needs no network: what it reads was
+// there to build the test.
 func goList(t *testing.T, arguments ...string) string {
 	t.Helper()
 	list := exec.Command("go", append([]string{"list"}, arguments...)...)

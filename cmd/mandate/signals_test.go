@@ -18,7 +18,8 @@ func outlives(ts *testscript.TestScript, _ bool, args []string) {
 	read, write, err := os.Pipe()
 	ts.Check(err)
 	program := exec.Command("/bin/sh", append([]string{"-c", `exec "$0" "$@"`}, args[1:]...)...)
-	program.Dir, program.Env = ts.MkAbs("."), append(os.Environ(), "PATH="+ts.Getenv("PATH"), "MANDATE_LISTEN="+ts.Getenv("MANDATE_LISTEN"))
+	program.Dir, program.Env = ts.MkAbs("."),
+		append(os.Environ(), "PATH="+ts.Getenv("PATH"), "MANDATE_LISTEN="+ts.Getenv("MANDATE_LISTEN"))
 	program.Stdout, program.Stderr = write, write
 	ts.Check(program.Start())
 	ended := make(chan error, 1)

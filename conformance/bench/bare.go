@@ -37,7 +37,8 @@ import (
 
 const bareRows = 10_000 // rows to select from
 
-const bareInsert = `INSERT INTO tokens (digest, application_id, scope, issued_at, expires_at) VALUES ($1, $2, $3, $4, $5)`
+const bareInsert = `INSERT INTO tokens (digest, application_id, scope, issued_at, expires_at)
+	VALUES ($1, $2, $3, $4, $5)`
 
 // serveBare is the hidden command that serves them.
 func serveBare(ctx context.Context, args []string) error {
@@ -96,7 +97,8 @@ type bareOptions struct {
 
 // guard puts the resource server library in front of a handler, as a service would.
 func (y bareOptions) guard(h http.Handler) (http.Handler, error) {
-	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: y.Introspect, ClientID: y.API.ID, ClientSecret: y.API.Secret})
+	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: y.Introspect, ClientID: y.API.ID,
+		ClientSecret: y.API.Secret})
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +192,8 @@ func (b *bare) open(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	b.find, err = read.PrepareContext(ctx, `SELECT application_id, scope, issued_at, expires_at FROM tokens WHERE digest = $1`)
+	b.find, err = read.PrepareContext(ctx, `SELECT application_id, scope, issued_at, expires_at FROM tokens
+		WHERE digest = $1`)
 	return err
 }
 
@@ -198,7 +201,8 @@ func (b *bare) insertRow(w http.ResponseWriter, r *http.Request) {
 	token := rand.Text()
 	sum := sha256.Sum256([]byte(token))
 	at := time.Now().Unix()
-	_, err := b.insert.ExecContext(r.Context(), base64.RawURLEncoding.EncodeToString(sum[:]), "application", "read write", at, at+36000)
+	_, err := b.insert.ExecContext(r.Context(), base64.RawURLEncoding.EncodeToString(sum[:]), "application", "read write",
+		at, at+36000)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -216,7 +220,8 @@ type bareRow struct {
 
 func (b *bare) selectRow(w http.ResponseWriter, r *http.Request) {
 	row := bareRow{Active: true}
-	err := b.find.QueryRowContext(r.Context(), r.URL.RawQuery).Scan(&row.Application, &row.Scope, &row.IssuedAt, &row.ExpiresAt)
+	err := b.find.QueryRowContext(r.Context(), r.URL.RawQuery).Scan(&row.Application, &row.Scope, &row.IssuedAt,
+		&row.ExpiresAt)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

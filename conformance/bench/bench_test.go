@@ -98,7 +98,8 @@ func TestEveryPathIsAnswered(t *testing.T) {
 		"--fill", "1000", "--starts", "1", "--json", file, "--svg", picture, "--markdown")
 	r := readReport(t, file)
 	for _, database := range databases(t) {
-		for _, p := range []string{"client", "introspect-50", "assertion", "push", "refresh", "code", "device", "register", "guard", "dpop", "sample", "proxy"} {
+		for _, p := range []string{"client", "introspect-50", "assertion", "push", "refresh", "code", "device", "register",
+			"guard", "dpop", "sample", "proxy"} {
 			checkPath(t, r, database, p)
 		}
 		for _, memory := range []string{"resident memory when idle, ", "resident memory after 200 tokens, "} {
@@ -266,7 +267,8 @@ func TestGrowthIsFound(t *testing.T) {
 
 func TestFloodPrintsAllSix(t *testing.T) {
 	printed := must(t, "flood", "--rounds", "1", "--seconds", "0.3", "--rate", "200", "--attackers", "4")
-	for _, row := range []string{"quiet", "token requests", "wrong passwords", "right passwords", "invented documents", "registrations"} {
+	for _, row := range []string{"quiet", "token requests", "wrong passwords", "right passwords", "invented documents",
+		"registrations"} {
 		if got, want := strings.Count(printed, "\n"+row+" "), len(databases(t)); got != want {
 			t.Errorf("%d rows %q, want %d:\n%s", got, row, want, printed)
 		}

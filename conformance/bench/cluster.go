@@ -87,7 +87,8 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 		return nil, err
 	}
 	c.process, c.dir = p, dir
-	err = p.Wait("PostgreSQL answers", time.Minute, 20*time.Millisecond, func() bool { return ctx.Err() != nil || c.db.Ping() == nil })
+	err = p.Wait("PostgreSQL answers", time.Minute, 20*time.Millisecond,
+		func() bool { return ctx.Err() != nil || c.db.Ping() == nil })
 	if err == nil {
 		err = c.look(ctx)
 	}
@@ -128,13 +129,15 @@ func newCluster(address *url.URL) (*cluster, error) {
 func (c *cluster) look(ctx context.Context) error {
 	var backend int
 	var fsync, commit string
-	err := c.db.QueryRowContext(ctx, `SELECT pg_backend_pid(), current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')`).
+	err := c.db.QueryRowContext(ctx, `SELECT pg_backend_pid(), current_setting('server_version'), current_setting('fsync'),
+		current_setting('synchronous_commit')`).
 		Scan(&backend, &c.version, &fsync, &commit)
 	if err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
 	if fsync != "on" || commit != "on" {
-		return fmt.Errorf("PostgreSQL has fsync=%s and synchronous_commit=%s: its commits are not durable, so its figures are meaningless", fsync, commit)
+		return fmt.Errorf("PostgreSQL has fsync=%s and synchronous_commit=%s: its commits are not durable, so its figures "+
+			"are meaningless", fsync, commit)
 	}
 	if host := c.admin.Hostname(); host == "127.0.0.1" || host == "::1" || host == "localhost" {
 		c.pid = process.Parent(backend, "postgres")

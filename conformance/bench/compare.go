@@ -42,7 +42,8 @@ func compare(ctx context.Context, o *options) error {
 		return err
 	}
 	if len(r.Figures)+len(r.Singles) == 0 {
-		return errors.New("nothing was measured: start needs SQLite, fill needs PostgreSQL and --fill, and with --target only what the flags describe is measured")
+		return errors.New("nothing was measured: start needs SQLite, fill needs PostgreSQL and --fill, and with --target " +
+			"only what the flags describe is measured")
 	}
 	return r.write()
 }
@@ -55,7 +56,8 @@ func (o *options) cluster(ctx context.Context) (*cluster, error) {
 	o.say("Starting PostgreSQL ...")
 	c, err := startCluster(ctx, o.dir, o.postgresSettings)
 	if errors.Is(err, errNoPostgres) {
-		o.say("ATTENTION: PostgreSQL is not installed, so NOTHING IS MEASURED ON IT. Install it (Debian: apt-get install postgresql), or set --postgres URL.")
+		o.say("ATTENTION: PostgreSQL is not installed, so NOTHING IS MEASURED ON IT. Install it (Debian: apt-get install " +
+			"postgresql), or set --postgres URL.")
 		return nil, nil
 	}
 	return c, err
@@ -191,10 +193,11 @@ func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (
 			return nil, err
 		}
 	}
-	// The codes of a round are all requested before it, and must remain valid during the round. OpenID Connect is off, as it
-	// is by default in older binaries.
+	// The codes of a round are all requested before it, and must remain valid during the round. OpenID Connect is off, as
+	// it is by default in older binaries.
 	s, err := newServer(o, address, []string{"SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]"},
-		append([]string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600", "OIDC_ENABLED: false", "OPEN_CLIENTS: [documents, registration]", "OPEN_MAX_APPLICATIONS: 1000000"}, more...))
+		append([]string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600", "OIDC_ENABLED: false",
+			"OPEN_CLIENTS: [documents, registration]", "OPEN_MAX_APPLICATIONS: 1000000"}, more...))
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +213,8 @@ func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (
 
 // startGuard starts the guard in front of the bare handlers.
 func startGuard(ctx context.Context, o *options, s *server, t *target, bare *bareServer) (*server, error) {
-	guard, err := newServer(o, noDatabase, []string{"UPSTREAM: " + bare.url, "RULES:", "  - {PATH: /fixed, SCOPES: [read]}"},
+	guard, err := newServer(o, noDatabase,
+		[]string{"UPSTREAM: " + bare.url, "RULES:", "  - {PATH: /fixed, SCOPES: [read]}"},
 		[]string{"RESOURCE_SERVER_INTROSPECTION_URL: " + s.url + "/o/introspect/",
 			"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [" + quote(t.api.ID) + ", " + quote(t.api.Secret) + "]"})
 	if err != nil {
@@ -237,7 +241,8 @@ func (c *comparison) startBare(ctx context.Context, pg *cluster) (*bareServer, e
 	if err != nil {
 		return nil, err
 	}
-	c.baseline = &target{processor: func() time.Duration { return process.CPUTime(bare.process.PID(), false) }, database: pg.processor}
+	c.baseline = &target{processor: func() time.Duration { return process.CPUTime(bare.process.PID(), false) },
+		database: pg.processor}
 	c.bareURL = bare.url
 	return bare, nil
 }

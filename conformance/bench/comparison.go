@@ -88,7 +88,8 @@ func (c *comparison) round(ctx context.Context, p path, round int) error {
 const waiting = 64
 
 // measure runs one load. The rate 0 stands for the maximum.
-func (c *comparison) measure(ctx context.Context, p path, bare bool, rate float64, length time.Duration, round int) (*figures, error) {
+func (c *comparison) measure(ctx context.Context, p path, bare bool, rate float64, length time.Duration,
+	round int) (*figures, error) {
 	workers := p.connections
 	if rate > 0 {
 		workers = max(workers, waiting)

@@ -32,7 +32,8 @@ func deviceWorkers(ctx context.Context, t *target, workers, _ int) (load.Endpoin
 			if err != nil {
 				return to, nil, err
 			}
-			w.requests = append(w.requests, to.Form(header).With(nil, []byte("grant_type="+escape(deviceGrant)+"&device_code="+escape(code)+fields)))
+			w.requests = append(w.requests,
+				to.Form(header).With(nil, []byte("grant_type="+escape(deviceGrant)+"&device_code="+escape(code)+fields)))
 		}
 		all = append(all, w)
 	}
@@ -74,7 +75,8 @@ func (w *poller) Next() []byte {
 }
 
 func (w *poller) Check(r load.Response) string {
-	if code := string(field(r.Body, "error")); r.Status == http.StatusBadRequest && (code == "authorization_pending" || code == "slow_down") {
+	if code := string(field(r.Body, "error")); r.Status == http.StatusBadRequest &&
+		(code == "authorization_pending" || code == "slow_down") {
 		return ""
 	}
 	return "not pending: " + refused(r)

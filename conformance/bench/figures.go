@@ -40,9 +40,11 @@ const (
 	loopsOpen = "open"
 )
 
-func newFigures(database string, p path, bare bool, arrivals float64, round int, o *load.Outcome, before, after used) *figures {
-	f := &figures{Database: database, Path: p.name, Side: sideOurs, Round: round, Loop: loopsBack, Arrivals: arrivals, Connections: p.connections,
-		Seconds: o.Elapsed.Seconds(), Requests: o.Answers(), Rate: o.Rate(), Errors: o.Wrong, latency: o.Latency,
+func newFigures(database string, p path, bare bool, arrivals float64, round int, o *load.Outcome, before,
+	after used) *figures {
+	f := &figures{Database: database, Path: p.name, Side: sideOurs, Round: round, Loop: loopsBack, Arrivals: arrivals,
+		Connections: p.connections,
+		Seconds:     o.Elapsed.Seconds(), Requests: o.Answers(), Rate: o.Rate(), Errors: o.Wrong, latency: o.Latency,
 		P50: micro(o.Latency.Quantile(0.5)), P99: micro(o.Latency.Quantile(0.99)), P999: micro(o.Latency.Quantile(0.999)),
 		Max: micro(o.Latency.Max), LateP99: micro(o.Late.Quantile(0.99))}
 	if bare {
@@ -87,7 +89,8 @@ type summary struct {
 
 // summarize combines the rounds of a path: medians of the rates, and all latencies as one set.
 func summarize(database string, p path, all []*figures) (summary, bool) {
-	s := summary{Database: database, Path: p.name, Title: p.title, Connections: p.connections, Yardstick: p.bare, Goal: p.goal[database]}
+	s := summary{Database: database, Path: p.name, Title: p.title, Connections: p.connections, Yardstick: p.bare,
+		Goal: p.goal[database]}
 	var ours, theirs, server, base, generator, late []float64
 	var latency, bare load.Histogram
 	add := func(to *map[string]int, errors map[string]int) {

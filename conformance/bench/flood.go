@@ -26,7 +26,8 @@ func flood(ctx context.Context, o *options) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// besieged is a server to which people sign in by the password grant (RFC 6749 §4.3), and which reads metadata documents.
+// besieged is a server to which people sign in by the password grant (RFC 6749 §4.3), and which reads metadata
+// documents.
 type besieged struct {
 	*options
 	silent net.Listener // a host that never answers
@@ -99,8 +100,10 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	if rate < 1 {
 		return nil, errors.New("introspection returned no valid responses")
 	}
-	sieges := []*siege{{name: "quiet"}, {name: "token requests", tries: b.ordinary}, {name: "wrong passwords", tries: b.guess(false)},
-		{name: "right passwords", tries: b.guess(true)}, {name: "invented documents", tries: b.invent}, {name: "registrations", tries: b.enrol}}
+	sieges := []*siege{{name: "quiet"}, {name: "token requests", tries: b.ordinary},
+		{name: "wrong passwords", tries: b.guess(false)},
+		{name: "right passwords", tries: b.guess(true)}, {name: "invented documents", tries: b.invent},
+		{name: "registrations", tries: b.enrol}}
 	for round := range o.rounds {
 		o.say("%s: round %d of %d ...", name, round+1, o.rounds)
 		for _, s := range sieges {
@@ -110,8 +113,10 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 			}
 		}
 	}
-	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections, and %d token requests, invented URLs or registrations a second\n\n", name, grouped(int(rate)), o.attackers, inventions)
-	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet", "to token requests", "errors", "attempts a second", "answered"}}
+	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections, and %d token "+
+		"requests, invented URLs or registrations a second\n\n", name, grouped(int(rate)), o.attackers, inventions)
+	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet",
+		"to token requests", "errors", "attempts a second", "answered"}}
 	for _, s := range sieges {
 		table = append(table, []string{s.name, grouped(int(s.all.Rate())), milliseconds(micro(s.all.Latency.Quantile(0.5))),
 			milliseconds(micro(s.all.Latency.Quantile(0.99))), milliseconds(micro(s.all.Latency.Quantile(0.999))),
@@ -243,7 +248,8 @@ const inventions = 200
 
 // arriving is a load at that rate, from many networks.
 func arriving(to load.Endpoint, workers []load.Worker) load.Load {
-	return load.Load{To: to, Workers: workers, Length: time.Hour, Rate: inventions, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
+	return load.Load{To: to, Workers: workers, Length: time.Hour, Rate: inventions, Each: 20,
+		From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
 }
 
 // invent sends authorization requests whose client ids are URLs at a host that never answers.

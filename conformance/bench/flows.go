@@ -6,8 +6,8 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// flowWorkers do whole authorization code flows with PKCE, as a signed-in person for an application that needs no consent. If
-// the flows are pushed, the application first sends the authorization request to the server (RFC 9126).
+// flowWorkers do whole authorization code flows with PKCE, as a signed-in person for an application that needs no
+// consent. If the flows are pushed, the application first sends the authorization request to the server (RFC 9126).
 func flowWorkers(pushed bool) workersOf {
 	return func(_ context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
 		var ends []load.Endpoint // of one server, so that a worker needs one connection

@@ -68,7 +68,8 @@ func TestWhatIsNoSuccessCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[string]int{"HTTP 503 temporarily_unavailable": 3, "connection closed": 3, "200 without access_token": 3, "the same token twice": 2} {
+	for kind, want := range map[string]int{"HTTP 503 temporarily_unavailable": 3, "connection closed": 3,
+		"200 without access_token": 3, "the same token twice": 2} {
 		if o.Wrong[kind] != want {
 			t.Errorf("%d x %s, want %d", o.Wrong[kind], kind, want)
 		}
@@ -78,8 +79,8 @@ func TestWhatIsNoSuccessCounts(t *testing.T) {
 	}
 }
 
-// TestAFlowCountsOnce lets each flow take two requests, of which the server answers one slowly. The latency of a flow is that
-// of both.
+// TestAFlowCountsOnce lets each flow take two requests, of which the server answers one slowly. The latency of a flow
+// is that of both.
 func TestAFlowCountsOnce(t *testing.T) {
 	const slow = 20 * time.Millisecond
 	var asked atomic.Int64

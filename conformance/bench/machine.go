@@ -22,7 +22,8 @@ type machine struct {
 }
 
 func machineInfo() machine {
-	m := machine{Date: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Processor: process.Model(), Cores: runtime.NumCPU(),
+	m := machine{Date: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Processor: process.Model(),
+		Cores:  runtime.NumCPU(),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	commit, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err == nil {

@@ -4,7 +4,8 @@
 //
 //	go run ./conformance/bench [flags]         the table
 //	go run ./conformance/bench soak [flags]    short-lived tokens: do the tables grow?
-//	go run ./conformance/bench flood [flags]   introspection while passwords are tried, URLs are invented, or clients register
+//	go run ./conformance/bench flood [flags]   introspection while passwords are tried, URLs are
+//	                                            invented, or clients register
 //
 // It knows nothing about the code of the server: it builds the binary, and sends HTTP requests to it.
 package main

@@ -55,11 +55,13 @@ func (o *options) parse(command string, args []string, more func(*flag.FlagSet))
 	f.SetOutput(o.stderr)
 	o.databases = []string{"postgres", "sqlite"}
 	list(f, "databases", "`NAMES` of the databases: postgres,sqlite", &o.databases)
-	f.StringVar(&o.postgres, "postgres", "", "`URL` of a PostgreSQL to use instead of starting one; databases are created there, and dropped")
-	f.Func("postgres-set", "`NAME=VALUE` of a setting of the PostgreSQL that is started; may be repeated", func(v string) error {
-		o.postgresSettings = append(o.postgresSettings, v)
-		return nil
-	})
+	f.StringVar(&o.postgres, "postgres", "", "`URL` of a PostgreSQL to use instead of starting one; databases are "+
+		"created there, and dropped")
+	f.Func("postgres-set", "`NAME=VALUE` of a setting of the PostgreSQL that is started; may be repeated",
+		func(v string) error {
+			o.postgresSettings = append(o.postgresSettings, v)
+			return nil
+		})
 	f.Func("set", "`KEY=VALUE` of a setting of Mandate; may be repeated", func(v string) error {
 		o.settings = append(o.settings, "MANDATE_"+v)
 		return nil
@@ -108,7 +110,8 @@ func list(f *flag.FlagSet, name, usage string, into *[]string) {
 }
 
 func (o *options) benchFlags(f *flag.FlagSet) {
-	f.IntVar(&o.rounds, "rounds", 5, "number of rounds; each round measures every path, on the bare handlers and on Mandate")
+	f.IntVar(&o.rounds, "rounds", 5, "number of rounds; each round measures every path, on the bare handlers and on "+
+		"Mandate")
 	length(f, "seconds", &o.seconds, 2*time.Second, "how long each measurement takes")
 	length(f, "warm-up", &o.warmUp, 2*time.Second, "how long each path runs before the first round")
 	f.IntVar(&o.wide, "client-connections", 64, "connections for client credentials")
@@ -126,9 +129,11 @@ func (o *options) benchFlags(f *flag.FlagSet) {
 	})
 	f.StringVar(&o.against, "against", "",
 		"`FILE`, another binary of Mandate, to measure in place of the bare handlers")
-	list(f, "only", "`NAMES` of what to measure: client, introspect, resource, assertion, push, refresh, code, device, register, guard, dpop, sample, proxy, start, memory, fill (default all)", &o.only)
+	list(f, "only", "`NAMES` of what to measure: client, introspect, resource, assertion, push, refresh, code, device, "+
+		"register, guard, dpop, sample, proxy, start, memory, fill (default all)", &o.only)
 	f.IntVar(&o.issued, "tokens", 100_000, "`NUMBER` of tokens after which the memory is read again")
-	f.IntVar(&o.fill, "fill", 0, "`NUMBER` of live tokens in a table that is compared with an empty one, on PostgreSQL (default none)")
+	f.IntVar(&o.fill, "fill", 0, "`NUMBER` of live tokens in a table that is compared with an empty one, on PostgreSQL "+
+		"(default none)")
 	f.IntVar(&o.starts, "starts", 5, "how often the start is timed")
 	f.StringVar(&o.json, "json", "", "`FILE` for all figures")
 	f.StringVar(&o.svg, "svg", "", "`FILE` for a chart of the ratios")
@@ -138,16 +143,21 @@ func (o *options) benchFlags(f *flag.FlagSet) {
 	f.StringVar(&t.issuer, "target", "", "`ISSUER` of another provider to measure instead, whose metadata is read")
 	f.BoolVar(&o.withBare, "bare", false, "with --target: measure the bare handlers too")
 	f.StringVar(&t.id, "client-id", "", "with --target: `ID` of a client; its secret is read from BENCH_CLIENT_SECRET")
-	f.StringVar(&t.apiID, "introspect-id", "", "with --target: `ID` of the client that introspects tokens, if it is another one; its secret is read from BENCH_INTROSPECT_SECRET")
+	f.StringVar(&t.apiID, "introspect-id", "", "with --target: `ID` of the client that introspects tokens, if it is "+
+		"another one; its secret is read from BENCH_INTROSPECT_SECRET")
 	f.StringVar(&t.scope, "scope", "", "with --target: `SCOPE` to request")
-	f.BoolVar(&t.inBody, "secret-in-body", false, "with --target: send the client's secret in the form instead of by HTTP Basic")
-	f.StringVar(&t.token, "token-url", "", "with --target: `URL` of the token endpoint, instead of the one in the metadata")
+	f.BoolVar(&t.inBody, "secret-in-body", false, "with --target: send the client's secret in the form instead of by "+
+		"HTTP Basic")
+	f.StringVar(&t.token, "token-url", "", "with --target: `URL` of the token endpoint, instead of the one in the "+
+		"metadata")
 	f.StringVar(&t.introspect, "introspect-url", "", "with --target: `URL` of the introspection endpoint, likewise")
 	f.StringVar(&t.authorize, "authorize-url", "", "with --target: `URL` of the authorization endpoint, likewise")
 	f.StringVar(&t.resource, "resource-url", "", "with --target: `URL` of an API that accepts its access tokens")
 	f.StringVar(&t.redirect, "redirect-uri", "http://127.0.0.1/callback", "with --target: redirect `URI` of the client")
-	f.StringVar(&t.cookieFile, "cookie-file", "", "with --target: `FILE` with Cookie headers of signed-in browsers that get no consent page, one per line; refresh and code need it")
-	f.IntVar(&t.pid, "target-pid", 0, "with --target: `PID` of the process whose processor time is measured, with its children")
+	f.StringVar(&t.cookieFile, "cookie-file", "", "with --target: `FILE` with Cookie headers of signed-in browsers that "+
+		"get no consent page, one per line; refresh and code need it")
+	f.IntVar(&t.pid, "target-pid", 0, "with --target: `PID` of the process whose processor time is measured, with its "+
+		"children")
 	t.secret, t.apiSecret = os.Getenv("BENCH_CLIENT_SECRET"), os.Getenv("BENCH_INTROSPECT_SECRET")
 }
 
@@ -156,11 +166,13 @@ func (o *options) soakFlags(f *flag.FlagSet) {
 	length(f, "every", &o.every, 5*time.Second, "how often a line is printed")
 	f.IntVar(&o.total, "tokens", 1_000_000, "`NUMBER` of tokens to issue")
 	f.Float64Var(&o.rate, "rate", 0, "tokens a second (default: as many as possible)")
-	f.Float64Var(&o.growth, "growth", 0.25, "the `SHARE` by which the table may be larger in the second half of the time than in the first")
+	f.Float64Var(&o.growth, "growth", 0.25, "the `SHARE` by which the table may be larger in the second half of the "+
+		"time than in the first")
 }
 
 func (o *options) floodFlags(f *flag.FlagSet) {
-	f.IntVar(&o.rounds, "rounds", 3, "number of rounds; each round measures without passwords, with wrong ones and with right ones")
+	f.IntVar(&o.rounds, "rounds", 3, "number of rounds; each round measures without passwords, with wrong ones and with "+
+		"right ones")
 	length(f, "seconds", &o.seconds, 2*time.Second, "how long each measurement takes")
 	f.Float64Var(&o.rate, "rate", 0, "introspections a second (default: a quarter of the maximum)")
 	f.IntVar(&o.attackers, "attackers", 32, "connections that try passwords")

@@ -51,40 +51,52 @@ func allPaths(o *options) []path {
 	token := func(t *target) bool { return t.token != "" }
 	people := func(t *target) bool { return t.token != "" && t.authorize != "" && len(t.cookies) > 0 }
 	paths := []path{
-		{name: "client", title: "client credentials", connections: o.wide, bare: "insert", goal: both(1, 1.5), ready: token, workers: clientWorkers},
+		{name: "client", title: "client credentials", connections: o.wide, bare: "insert", goal: both(1, 1.5), ready: token,
+			workers: clientWorkers},
 	}
 	for _, n := range o.tokens {
 		title := fmt.Sprintf("introspection, %s tokens", grouped(n))
 		if n == 1 {
 			title = "introspection, one token"
 		}
-		paths = append(paths, path{name: fmt.Sprintf("introspect-%d", n), title: title, connections: o.connections, bare: "select", goal: both(1, 0.8),
+		paths = append(paths, path{name: fmt.Sprintf("introspect-%d", n), title: title, connections: o.connections,
+			bare: "select", goal: both(1, 0.8),
 			ready:   func(t *target) bool { return token(t) && t.introspect != "" },
 			workers: introspectWorkers(n)})
 	}
 	keys := func(t *target) bool { return t.key != nil }
 	aims := func(t *target) bool { return t.aimed != nil }
 	paths = append(paths,
-		path{name: "resource-client", title: "client credentials with a resource", connections: o.wide, bare: without, goal: both(0.97, 0.97), ready: aims,
+		path{name: "resource-client", title: "client credentials with a resource", connections: o.wide, bare: without,
+			goal: both(0.97, 0.97), ready: aims,
 			plain: clientWorkers, workers: aimed(clientWorkers)},
-		path{name: "resource-introspect", title: "introspection of tokens for a resource", connections: o.connections, bare: without, goal: both(0.97, 0.97), ready: aims,
+		path{name: "resource-introspect", title: "introspection of tokens for a resource", connections: o.connections,
+			bare: without, goal: both(0.97, 0.97), ready: aims,
 			plain: introspectWorkers(1000), workers: aimed(introspectWorkers(1000))},
-		path{name: "assertion", title: "client credentials with private_key_jwt", connections: o.wide, bare: without, goal: both(0.5, 0.5), ready: keys,
+		path{name: "assertion", title: "client credentials with private_key_jwt", connections: o.wide, bare: without,
+			goal: both(0.5, 0.5), ready: keys,
 			plain: clientWorkers, workers: assertionWorkers, uses: true},
-		path{name: "push", title: "authorization code flow, pushed", connections: o.connections, bare: without, goal: both(0.6, 0.6),
-			ready: func(t *target) bool { return people(t) && t.push != "" }, plain: flowWorkers(false), workers: flowWorkers(true)},
-		path{name: "refresh", title: "refresh with rotation", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: refreshWorkers},
-		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},
+		path{name: "push", title: "authorization code flow, pushed", connections: o.connections, bare: without,
+			goal:  both(0.6, 0.6),
+			ready: func(t *target) bool { return people(t) && t.push != "" }, plain: flowWorkers(false),
+			workers: flowWorkers(true)},
+		path{name: "refresh", title: "refresh with rotation", connections: o.connections, bare: "insert",
+			goal: both(0.35, 0.6), ready: people, workers: refreshWorkers},
+		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert",
+			goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},
 		path{name: "device", title: "device poll", connections: o.connections, bare: "insert", goal: both(0.8, 0.8),
 			ready: func(t *target) bool { return t.device != "" }, workers: deviceWorkers},
-		path{name: "register", title: "registration of a public client", connections: o.connections, bare: "insert", goal: both(0.35, 0.35),
+		path{name: "register", title: "registration of a public client", connections: o.connections, bare: "insert",
+			goal:  both(0.35, 0.35),
 			ready: func(t *target) bool { return t.register != "" }, workers: registerWorkers},
-		path{name: "guard", title: "resource guard, warm cache", connections: o.connections, bare: "fixed", goal: both(0.8, 0.8),
+		path{name: "guard", title: "resource guard, warm cache", connections: o.connections, bare: "fixed",
+			goal:  both(0.8, 0.8),
 			ready: func(t *target) bool { return token(t) && t.resource != "" },
 			workers: func(ctx context.Context, t *target, n, _ int) (load.Endpoint, []load.Worker, error) {
 				return guardWorkers(ctx, t, t.resource, n)
 			}},
-		path{name: "dpop", title: "resource guard with DPoP, warm cache", connections: o.connections, bare: "verify", goal: both(0.8, 0.8),
+		path{name: "dpop", title: "resource guard with DPoP, warm cache", connections: o.connections, bare: "verify",
+			goal:  both(0.8, 0.8),
 			ready: func(t *target) bool { return keys(t) && t.resource != "" }, workers: provenWorkers, uses: true},
 		path{name: "sample", title: "sample API, warm cache", connections: o.connections, bare: "fixed",
 			ready: func(t *target) bool { return token(t) && t.sample != "" },
@@ -105,8 +117,8 @@ func allPaths(o *options) []path {
 	return paths
 }
 
-// bareWorkers send requests to the bare handler of a path. They select as many different rows as the path has tokens. What
-// is verified is signed by the key.
+// bareWorkers send requests to the bare handler of a path. They select as many different rows as the path has tokens.
+// What is verified is signed by the key.
 func bareWorkers(base string, p path, rows, workers int, key *jose.Key) (load.Endpoint, []load.Worker, error) {
 	to, err := load.ParseEndpoint(base + "/" + p.bare)
 	if err != nil {

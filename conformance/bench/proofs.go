@@ -18,8 +18,8 @@ import (
 	"mandate/conformance/jose"
 )
 
-// Requests that a client signs. They are signed before the measured time, because a generator that signs would take as much
-// processor time as the server that verifies.
+// Requests that a client signs. They are signed before the measured time, because a generator that signs would take as
+// much processor time as the server that verifies.
 
 // pool has requests that work once each, which several workers share.
 type pool struct {
@@ -52,7 +52,8 @@ func keyedMachine(ctx context.Context, s *server) (client, *jose.Key, error) {
 	if err != nil {
 		return client{}, nil, err
 	}
-	c, err := s.register(ctx, "machine with a key", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks", file)
+	c, err := s.register(ctx, "machine with a key", "--grant", "client_credentials", "--auth-method", "private_key_jwt",
+		"--jwks", file)
 	return c, key, err
 }
 
@@ -63,10 +64,12 @@ func assertionWorkers(_ context.Context, t *target, workers, requests int) (load
 		return to, nil, err
 	}
 	head, signed := to.Form(""), &pool{}
-	rest := []byte("grant_type=client_credentials" + t.narrowing() + "&client_assertion_type=" + escape("urn:ietf:params:oauth:client-assertion-type:jwt-bearer") + "&client_assertion=")
+	rest := []byte("grant_type=client_credentials" + t.narrowing() + "&client_assertion_type=" +
+		escape("urn:ietf:params:oauth:client-assertion-type:jwt-bearer") + "&client_assertion=")
 	for range requests {
 		now := time.Now().Unix()
-		assertion := t.key.Sign(nil, map[string]any{"iss": t.keyed.ID, "sub": t.keyed.ID, "aud": t.issuer, "iat": now, "exp": now + 300, "jti": rand.Text()})
+		assertion := t.key.Sign(nil, map[string]any{"iss": t.keyed.ID, "sub": t.keyed.ID, "aud": t.issuer, "iat": now,
+			"exp": now + 300, "jti": rand.Text()})
 		signed.requests = append(signed.requests, head.With(nil, rest, []byte(assertion)))
 	}
 	var all []load.Worker
@@ -96,7 +99,8 @@ func provenWorkers(ctx context.Context, t *target, workers, requests int) (load.
 	proven := &pool{}
 	for n := range requests {
 		token := t.bound[n%boundTokens]
-		proven.requests = append(proven.requests, to.Get("", "Authorization: DPoP "+token+"\r\nDPoP: "+proof(t.key, "GET", t.resource, token)+"\r\n"))
+		proven.requests = append(proven.requests,
+			to.Get("", "Authorization: DPoP "+token+"\r\nDPoP: "+proof(t.key, "GET", t.resource, token)+"\r\n"))
 	}
 	return to, askOnce(workers, proven), nil
 }
@@ -121,7 +125,8 @@ func proof(key *jose.Key, method, address, token string) string {
 
 // boundToken requests a token that is bound to the key.
 func (t *target) boundToken(ctx context.Context) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.token, strings.NewReader("grant_type=client_credentials"+t.narrowing()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.token,
+		strings.NewReader("grant_type=client_credentials"+t.narrowing()))
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +144,8 @@ func (t *target) boundToken(ctx context.Context) (string, error) {
 	}
 	err = json.NewDecoder(response.Body).Decode(&granted)
 	if err != nil || granted.Type != "DPoP" {
-		return "", fmt.Errorf("a token request with a proof was answered with status %d and a token of the type %q", response.StatusCode, granted.Type)
+		return "", fmt.Errorf("a token request with a proof was answered with status %d and a token of the type %q",
+			response.StatusCode, granted.Type)
 	}
 	return granted.Token, nil
 }

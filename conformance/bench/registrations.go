@@ -28,8 +28,9 @@ type registrar struct {
 }
 
 func (w *registrar) Next() []byte {
-	w.body = fmt.Appendf(w.body[:0], `{"client_name":"Tool","redirect_uris":["http://127.0.0.1/%x"],"grant_types":["authorization_code","refresh_token"],`+
-		`"response_types":["code"],"token_endpoint_auth_method":"none"}`, rand.Uint64())
+	w.body = fmt.Appendf(w.body[:0],
+		`{"client_name":"Tool","redirect_uris":["http://127.0.0.1/%x"],"grant_types":["authorization_code","refresh_token"],`+
+			`"response_types":["code"],"token_endpoint_auth_method":"none"}`, rand.Uint64())
 	n := rand.Uint32()
 	from := fmt.Sprintf("X-Forwarded-For: %d.%d.%d.%d\r\n", 1+n>>24%223, n>>16&255, n>>8&255, n&255)
 	w.buf = w.to.Post("application/json", from).With(w.buf, w.body)

@@ -99,7 +99,8 @@ func (r *report) heading(database string) string {
 
 // table has a row for each path, and a line for each kind of error and for each doubt.
 func (r *report) table(database string) ([][]string, []string) {
-	table := [][]string{{"Path", "conn.", "per second", r.options.other(), "ratio", "goal", "p50", "p99", "p99.9", "p99/p50",
+	table := [][]string{{"Path", "conn.", "per second", r.options.other(), "ratio", "goal", "p50", "p99",
+		"p99.9", "p99/p50",
 		"server CPU", "database CPU", "generator", "errors"}}
 	var lines []string
 	for _, s := range r.Summaries {
@@ -134,8 +135,10 @@ func (r *report) table(database string) ([][]string, []string) {
 		lines = append(lines, errorLines(s.Title, s.Errors)...)
 		lines = append(lines, errorLines(s.Title+", "+r.options.other(), s.BareErrors)...)
 		if s.LateP99 > s.P50 {
-			lines = append(lines, fmt.Sprintf("NOTE: %s: the generator itself was late by %s or more with one request of a hundred. Something else uses the processors: the p99 is not reliable.",
-				s.Title, milliseconds(s.LateP99)))
+			lines = append(lines,
+				fmt.Sprintf("NOTE: %s: the generator itself was late by %s or more with one request of a hundred. Something else "+
+					"uses the processors: the p99 is not reliable.",
+					s.Title, milliseconds(s.LateP99)))
 		}
 	}
 	return table, lines

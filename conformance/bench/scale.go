@@ -124,12 +124,14 @@ func measureFill(ctx context.Context, o *options, pg *cluster, r *report) error 
 			}
 		}
 	}
-	against := single{Name: fmt.Sprintf("client credentials with %s live tokens against an empty table", grouped(o.fill)), Unit: "x", Goal: 0.9, Least: true}
+	against := single{Name: fmt.Sprintf("client credentials with %s live tokens against an empty table", grouped(o.fill)),
+		Unit: "x", Goal: 0.9, Least: true}
 	for i, rate := range rates[1] {
 		against.Values = append(against.Values, rate/rates[0][i])
 	}
 	r.Singles = append(r.Singles, against,
-		single{Name: "bytes of a live token with its indexes, PostgreSQL", Unit: "bytes", Values: []float64{float64(size) / float64(o.fill)}, Goal: 300})
+		single{Name: "bytes of a live token with its indexes, PostgreSQL", Unit: "bytes",
+			Values: []float64{float64(size) / float64(o.fill)}, Goal: 300})
 	return nil
 }
 
@@ -187,7 +189,8 @@ func fillTokens(ctx context.Context, address string, n int) (int64, error) {
 	}
 	var size int64
 	var held int
-	err = db.QueryRowContext(ctx, `SELECT pg_total_relation_size('tokens'), (SELECT count(*) FROM tokens)`).Scan(&size, &held)
+	err = db.QueryRowContext(ctx, `SELECT pg_total_relation_size('tokens'), (SELECT count(*) FROM tokens)`).Scan(&size,
+		&held)
 	if err == nil && held < n {
 		err = fmt.Errorf("the table has %d rows, but %d were inserted", held, n)
 	}

@@ -72,7 +72,8 @@ type tableState struct {
 
 func (t *tokenTable) look(ctx context.Context) (tableState, error) {
 	var now tableState
-	err := t.db.QueryRowContext(ctx, `SELECT count(*), count(CASE WHEN expires_at <= $1 THEN 1 END) FROM tokens`, time.Now().Unix()).
+	err := t.db.QueryRowContext(ctx, `SELECT count(*), count(CASE WHEN expires_at <= $1 THEN 1 END) FROM tokens`,
+		time.Now().Unix()).
 		Scan(&now.rows, &now.expired)
 	if err != nil {
 		return now, fmt.Errorf("count the tokens: %w", err)
@@ -105,8 +106,10 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 		return nil, err
 	}
 	defer table.db.Close()
-	fmt.Fprintf(o.stdout, "%s: %s tokens with a lifetime of %v, %d connections\n", name, grouped(o.total), o.lifetime, o.connections)
-	fmt.Fprintf(o.stdout, "%8s %12s %10s %10s %12s %12s %12s  %s\n", "seconds", "issued", "per second", "p99", "rows", "expired", "size", "errors")
+	fmt.Fprintf(o.stdout, "%s: %s tokens with a lifetime of %v, %d connections\n", name, grouped(o.total), o.lifetime,
+		o.connections)
+	fmt.Fprintf(o.stdout, "%8s %12s %10s %10s %12s %12s %12s  %s\n", "seconds", "issued", "per second", "p99", "rows",
+		"expired", "size", "errors")
 	began, issued := time.Now(), 0
 	var steady []tableState // from the time when expired tokens are deleted
 	for issued < o.total {
@@ -132,8 +135,10 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 			return nil, err
 		}
 		since := time.Since(began)
-		fmt.Fprintf(o.stdout, "%8.0f %12s %10s %10s %12s %12s %9.1f MB  %s\n", since.Seconds(), grouped(issued), grouped(int(out.Rate())),
-			milliseconds(micro(out.Latency.Quantile(0.99))), grouped(now.rows), grouped(now.expired), float64(now.bytes)/1e6, kinds(out.Wrong))
+		fmt.Fprintf(o.stdout, "%8.0f %12s %10s %10s %12s %12s %9.1f MB  %s\n", since.Seconds(), grouped(issued),
+			grouped(int(out.Rate())),
+			milliseconds(micro(out.Latency.Quantile(0.99))), grouped(now.rows), grouped(now.expired), float64(now.bytes)/1e6,
+			kinds(out.Wrong))
 		if since > 2*o.lifetime {
 			steady = append(steady, now)
 		}
@@ -155,7 +160,8 @@ func (o *options) judge(name string, steady []tableState) error {
 	half := len(steady) / 2
 	growth := most(steady[half:])/most(steady[:half]) - 1
 	behind := slices.ContainsFunc(steady[half:], func(s tableState) bool { return s.expired > s.rows-s.expired })
-	fmt.Fprintf(o.stdout, "%s: from the first to the second half of the time the table grew by %.0f %%; expired tokens are deleted %s\n\n", name, 100*growth,
+	fmt.Fprintf(o.stdout, "%s: from the first to the second half of the time the table grew by %.0f %%; expired tokens "+
+		"are deleted %s\n\n", name, 100*growth,
 		map[bool]string{true: "TOO SLOWLY", false: "in time"}[behind])
 	if growth > o.growth || behind {
 		return fmt.Errorf("on %s the table of tokens grows", name)
@@ -173,11 +179,13 @@ func (t *tokenTable) drain(ctx context.Context, o *options) error {
 		}
 		since := time.Since(began).Round(time.Second)
 		if now.rows == 0 {
-			fmt.Fprintf(o.stdout, "%v after the last token the table is empty and takes %.1f MB\n", since, float64(now.bytes)/1e6)
+			fmt.Fprintf(o.stdout, "%v after the last token the table is empty and takes %.1f MB\n", since,
+				float64(now.bytes)/1e6)
 			return nil
 		}
 		if since > o.lifetime+time.Minute {
-			fmt.Fprintf(o.stdout, "%v after the last token the table still has %s rows and takes %.1f MB\n", since, grouped(now.rows), float64(now.bytes)/1e6)
+			fmt.Fprintf(o.stdout, "%v after the last token the table still has %s rows and takes %.1f MB\n", since,
+				grouped(now.rows), float64(now.bytes)/1e6)
 			return nil
 		}
 		select {

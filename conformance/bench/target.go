@@ -18,13 +18,16 @@ import (
 
 // target is a provider from the view of its clients: Mandate, or another one.
 type target struct {
-	issuer                                                                        string
-	token, introspect, authorize, push, device, register, resource, sample, proxy string // URLs; an empty one is not measured
-	machine, api, web, tv                                                         client // clients that request tokens, introspect them, send people, and are for devices
-	scope                                                                         string
-	redirect                                                                      string // of web
-	cookies                                                                       []string
-	inBody                                                                        bool // clients send their secret in the form
+	issuer string
+	// URLs; an empty one is not measured
+	token, introspect, authorize, push, device, register, resource, sample, proxy string
+	// clients that request tokens, introspect them, send people, and are for devices
+	machine, api, web, tv client
+	scope                 string
+	redirect              string // of web
+	cookies               []string
+	// clients send their secret in the form
+	inBody bool
 
 	audience string  // the resource that tokens are for (RFC 8707)
 	aimed    *target // the same server, with an audience; nil: not measured
@@ -41,8 +44,10 @@ type target struct {
 
 // mandateTarget registers the clients of all paths, and signs people in.
 func mandateTarget(ctx context.Context, s *server) (*target, error) {
-	t := &target{issuer: s.url + "/o", token: s.url + "/o/token/", push: s.url + "/o/par/", introspect: s.url + "/o/introspect/", authorize: s.url + "/o/authorize/", device: s.url + "/o/device_authorization/",
-		register: s.url + "/o/register/", sample: s.url + "/resource", scope: "read write", redirect: "http://127.0.0.1/callback"}
+	t := &target{issuer: s.url + "/o", token: s.url + "/o/token/", push: s.url + "/o/par/",
+		introspect: s.url + "/o/introspect/", authorize: s.url + "/o/authorize/", device: s.url + "/o/device_authorization/",
+		register: s.url + "/o/register/", sample: s.url + "/resource", scope: "read write",
+		redirect: "http://127.0.0.1/callback"}
 	var err error
 	t.machine, err = s.register(ctx, "machine", "--grant", "client_credentials")
 	if err != nil {
@@ -152,7 +157,8 @@ func (t *target) discover(ctx context.Context, issuer string) error {
 	origin := u.Scheme + "://" + u.Host
 	// RFC 8414 §3.1: the well-known part stands before the issuer's path. OIDC Discovery §4: it stands behind the
 	// path.
-	for _, address := range []string{origin + oauth + strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(issuer, "/") + openid} {
+	for _, address := range []string{origin + oauth + strings.TrimSuffix(u.Path, "/"),
+		strings.TrimSuffix(issuer, "/") + openid} {
 		request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
 		if err != nil {
 			return err

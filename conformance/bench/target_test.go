@@ -41,7 +41,8 @@ func TestTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("BENCH_CLIENT_SECRET", app.Secret)
-	args := []string{"--target", s.url + "/o", "--client-id", app.ID, "--scope", "read", "--redirect-uri", "http://127.0.0.1/other",
+	args := []string{"--target", s.url + "/o", "--client-id", app.ID, "--scope", "read", "--redirect-uri",
+		"http://127.0.0.1/other",
 		"--cookie-file", cookies, "--resource-url", s.url + "/resource", "--target-pid", strconv.Itoa(s.process.PID()),
 		"--rounds", "1", "--seconds", "0.2", "--warm-up", "0.1", "--introspect", "10", "--json", file}
 	for _, more := range [][]string{{"--secret-in-body"}, {"--bare", "--databases", "sqlite"}} {

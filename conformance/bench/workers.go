@@ -109,7 +109,8 @@ func granted(r load.Response, n int, seen *sample) (access []byte, wrong string)
 	}
 	err := json.Unmarshal(r.Body, &answer)
 	switch {
-	case err != nil || answer.AccessToken != string(access) || !bytes.EqualFold([]byte(answer.TokenType), []byte("bearer")) || answer.ExpiresIn <= 0:
+	case err != nil || answer.AccessToken != string(access) ||
+		!bytes.EqualFold([]byte(answer.TokenType), []byte("bearer")) || answer.ExpiresIn <= 0:
 		return nil, "200 with a response that violates RFC 6749 §5.1"
 	case seen != nil && !seen.new(access):
 		return nil, "the same token twice"

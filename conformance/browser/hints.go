@@ -48,8 +48,10 @@ func (f *Form) Username(h Hints) *Field {
 
 // A button with the text "do not allow" also contains "allow", so the words for a refusal are compared first.
 var (
-	denyWords    = regexp.MustCompile(`\b(deny|denied|cancel|reject|decline|refuse|disallow|abort|no|not|don.?t|ablehnen|abbrechen)\b`)
-	approveWords = regexp.MustCompile(`\b(allow|approve|authori[sz]e|accept|agree|grant|continue|confirm|consent|yes|ok|next|erlauben|zulassen|weiter)\b`)
+	denyWords = regexp.MustCompile(
+		`\b(deny|denied|cancel|reject|decline|refuse|disallow|abort|no|not|don.?t|ablehnen|abbrechen)\b`)
+	approveWords = regexp.MustCompile(
+		`\b(allow|approve|authori[sz]e|accept|agree|grant|continue|confirm|consent|yes|ok|next|erlauben|zulassen|weiter)\b`)
 )
 
 // Decision finds the button that approves or refuses. A refusal can also be a link.
@@ -94,7 +96,8 @@ func (f *Form) tells(i int) bool {
 func (p *Page) FormPost() *Form {
 	for _, f := range p.Forms {
 		visible := slices.ContainsFunc(f.Fields, func(l Field) bool { return l.Kind != "hidden" })
-		if !visible && (f.Values.Has("code") || f.Values.Has("error") || f.Values.Has("id_token") || f.Values.Has("response")) {
+		if !visible && (f.Values.Has("code") || f.Values.Has("error") || f.Values.Has("id_token") ||
+			f.Values.Has("response")) {
 			return f
 		}
 	}

@@ -13,8 +13,9 @@ func TestDecisionIsNoButtonThatNeedsAScript(t *testing.T) {
 		form  string
 		found bool
 	}{
-		"two buttons without a name":  {`<button>Accept</button><button id=refuse>Refuse</button>`, false},
-		"two buttons with a value":    {`<button name=do value=yes>Accept</button><button name=do value=no>Refuse</button>`, true},
+		"two buttons without a name": {`<button>Accept</button><button id=refuse>Refuse</button>`, false},
+		"two buttons with a value": {`<button name=do value=yes>Accept</button><button name=do value=no>Refuse</button>`,
+			true},
 		"a button without a name":     {`<button name=do value=yes>Accept</button><button>Refuse</button>`, true},
 		"a button of its own address": {`<button>Accept</button><button formaction=/deny>Refuse</button>`, true},
 		"a single button in its form": {`<button>Refuse</button>`, true},

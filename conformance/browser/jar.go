@@ -31,7 +31,8 @@ type told struct {
 
 // replaces reports whether a cookie takes the place of another (RFC 6265 §5.3, item 11).
 func (t told) replaces(o told) bool {
-	return t.cookie.Name == o.cookie.Name && t.cookie.Domain == o.cookie.Domain && t.cookie.Path == o.cookie.Path && t.from.Host == o.from.Host &&
+	return t.cookie.Name == o.cookie.Name && t.cookie.Domain == o.cookie.Domain && t.cookie.Path == o.cookie.Path &&
+		t.from.Host == o.from.Host &&
 		(t.cookie.Path != "" || t.from.Path == o.from.Path)
 }
 
@@ -116,8 +117,8 @@ func (b *Browser) addCookies(r *http.Request) {
 	}
 }
 
-// withheld reports whether a browser leaves a cookie out of a request that a page of another site causes: Strict always,
-// and Lax unless the request is a navigation by GET.
+// withheld reports whether a browser leaves a cookie out of a request that a page of another site causes: Strict
+// always, and Lax unless the request is a navigation by GET.
 func (b *Browser) withheld(site http.SameSite, method string) bool {
 	return b.lured && (site == http.SameSiteStrictMode || site == http.SameSiteLaxMode && method != http.MethodGet)
 }

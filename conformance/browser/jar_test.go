@@ -39,7 +39,8 @@ func TestManyCookies(t *testing.T) {
 	if first, second := used[last/2]-used[0], used[last]-used[last/2]; second > 2*first {
 		t.Errorf("%d redirects with 600 cookies each: the first half took %s, the second %s", last, first, second)
 	}
-	if got := strings.Split(sent, "; "); len(got) != maxCookies || !strings.Contains(sent, fmt.Sprintf("c%d=", n-600)) || len(b.Cookies()) != maxCookies {
+	if got := strings.Split(sent, "; "); len(got) != maxCookies || !strings.Contains(sent, fmt.Sprintf("c%d=", n-600)) ||
+		len(b.Cookies()) != maxCookies {
 		t.Errorf("%d cookies were sent, and %d are known: %s", len(got), len(b.Cookies()), sent)
 	}
 }

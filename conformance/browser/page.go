@@ -100,14 +100,16 @@ func (p *Page) walk(n *html.Node, in *Form, owners map[string]*Form) {
 func (f *Form) add(n *html.Node) {
 	name, kind, value := Attribute(n, "name"), strings.ToLower(Attribute(n, "type")), Attribute(n, "value")
 	switch {
-	case n.Data == "button" && (kind == "" || kind == "submit"), n.Data == "input" && (kind == "submit" || kind == "image"):
+	case n.Data == "button" && (kind == "" || kind == "submit"),
+		n.Data == "input" && (kind == "submit" || kind == "image"):
 		f.Buttons = append(f.Buttons, Control{name, value, label(n), Attribute(n, "formaction")})
 		return
 	case n.Data == "button" || kind == "button" || kind == "reset" || kind == "file" || name == "":
 		return
 	}
-	f.Fields = append(f.Fields, Field{name, kindOf(n, kind), strings.ToLower(strings.Join([]string{name, Attribute(n, "id"),
-		Attribute(n, "autocomplete"), Attribute(n, "placeholder"), Attribute(n, "aria-label")}, " "))})
+	f.Fields = append(f.Fields,
+		Field{name, kindOf(n, kind), strings.ToLower(strings.Join([]string{name, Attribute(n, "id"),
+			Attribute(n, "autocomplete"), Attribute(n, "placeholder"), Attribute(n, "aria-label")}, " "))})
 	switch {
 	case n.Data == "select":
 		f.Values[name] = selected(n)
@@ -189,7 +191,8 @@ func textOf(n *html.Node) string {
 
 // label returns everything that says what a button does.
 func label(n *html.Node) string {
-	words := []string{textOf(n), Attribute(n, "value"), Attribute(n, "aria-label"), Attribute(n, "title"), Attribute(n, "name"), Attribute(n, "id")}
+	words := []string{textOf(n), Attribute(n, "value"), Attribute(n, "aria-label"), Attribute(n, "title"),
+		Attribute(n, "name"), Attribute(n, "id")}
 	return strings.Join(strings.Fields(strings.ToLower(strings.Join(words, " "))), " ")
 }
 
@@ -234,7 +237,9 @@ func (f *Form) TickBox(name string) {
 
 // RememberBox returns the name of the box by which a person stays signed in, or "".
 func (f *Form) RememberBox() string {
-	if l := f.find(func(l Field) bool { return strings.HasPrefix(l.Kind, "checkbox=") && rememberWords.MatchString(l.hint) }); l != nil {
+	if l := f.find(func(l Field) bool {
+		return strings.HasPrefix(l.Kind, "checkbox=") && rememberWords.MatchString(l.hint)
+	}); l != nil {
 		return l.Name
 	}
 	return ""

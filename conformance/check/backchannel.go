@@ -47,7 +47,8 @@ func (s *Server) Listen() (*Listener, error) {
 		return nil, fmt.Errorf("listen for logout tokens: %w", err)
 	}
 	l := &Listener{more: make(chan struct{})}
-	l.server = &http.Server{Handler: l, ReadTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: wire.MaxHeader}
+	l.server = &http.Server{Handler: l, ReadTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second,
+		MaxHeaderBytes: wire.MaxHeader}
 	go l.server.Serve(at) // it ends with close or with the program
 	s.listens = l
 	return l, nil
@@ -75,8 +76,8 @@ const (
 	maxWaiting = 64       // requests at the same time
 )
 
-// ServeHTTP accepts a logout token (OIDC Back-Channel §2.8). A request by another method than POST is kept only if it has
-// a logout token, because it shows how the server sends them (OIDC Back-Channel §2.5).
+// ServeHTTP accepts a logout token (OIDC Back-Channel §2.8). A request by another method than POST is kept only if it
+// has a logout token, because it shows how the server sends them (OIDC Back-Channel §2.5).
 func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.URL.Path != logoutPath {
@@ -205,7 +206,8 @@ func unreadable(n *BackchannelRequest) bool {
 }
 
 // concerns reports whether a logout token can belong to one of the visits. A token with the sid of another visit does
-// not: servers send it late or again. What is no token shows no visit. A token without a known sid is left to the check.
+// not: servers send it late or again. What is no token shows no visit. A token without a known sid is left to the
+// check.
 func (t *T) concerns(n *BackchannelRequest, visits []*Visit) bool {
 	j, err := jose.Read(n.Token)
 	if err != nil {

@@ -14,17 +14,19 @@ import (
 func (t *T) NewBrowser() *browser.Browser { return t.browser(browser.NewJar()) }
 
 func (t *T) browser(cookies *browser.Jar) *browser.Browser {
-	return browser.New(cookies, t.visit, func(address *url.URL) bool { return !t.AtServer(address.String()) || t.leadsBack(address) })
+	return browser.New(cookies, t.visit,
+		func(address *url.URL) bool { return !t.AtServer(address.String()) || t.leadsBack(address) })
 }
 
-// visit sends a request of a browser. The browser follows forms, buttons and links of pages, and sends the password with
-// them: only to the server.
+// visit sends a request of a browser. The browser follows forms, buttons and links of pages, and sends the password
+// with them: only to the server.
 func (t *T) visit(r *http.Request) *wire.Answer {
 	if err := t.server.refuses(r); err != nil {
 		t.Blockedf("%v", err)
 	}
 	if !t.AtServer(r.URL.String()) {
-		t.Blockedf("a form or link of the server leads to %s, which is no origin of the target: if it is a page of the server, add %[1]s to the target under origins", wire.Origin(r.URL.String()))
+		t.Blockedf("a form or link of the server leads to %s, which is no origin of the target: if it is a page of the "+
+			"server, add %[1]s to the target under origins", wire.Origin(r.URL.String()))
 	}
 	return t.Do(r)
 }
@@ -60,7 +62,8 @@ func (t *T) posted(p *browser.Page) *browser.Form {
 
 // nextForm fills in the form that a page asks for. It returns nil if there is none, or says why the browser cannot
 // continue.
-func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, approve bool) (*browser.Form, *browser.Control, string) {
+func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, approve bool) (*browser.Form,
+	*browser.Control, string) {
 	h := t.server.Target.Forms
 	for _, f := range p.Forms {
 		secret := f.Password(h)
@@ -105,10 +108,13 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 		f.Tick()
 	}
 	if button == nil && p.Scripted && len(p.Forms) == 0 {
-		return nil, nil, fmt.Sprintf("the checks cannot use the page at %s: it has no form, and seems to need a script. Let the server show pages of plain HTML, or sign the person in and approve the clients without pages", wire.Bare(a.URL))
+		return nil, nil, fmt.Sprintf("the checks cannot use the page at %s: it has no form, and seems to need a script. "+
+			"Let the server show pages of plain HTML, or sign the person in and approve the clients without pages",
+			wire.Bare(a.URL))
 	}
 	if button == nil && len(p.Forms) > 0 {
-		return nil, nil, fmt.Sprintf("the page at %s has a form, but no known button %s: name the button in the target under forms", wire.Bare(a.URL), yesOrNo(approve))
+		return nil, nil, fmt.Sprintf("the page at %s has a form, but no known button %s: name the button in the target "+
+			"under forms", wire.Bare(a.URL), yesOrNo(approve))
 	}
 	return f, button, ""
 }

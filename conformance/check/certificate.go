@@ -73,8 +73,8 @@ func (t *T) WantUncertified(form url.Values, as wire.Auth, why string) {
 	t.UnlessTLSEnds(func() { t.WantRefused(t.AtAlias(need.Token, form, as), why) })
 }
 
-// UnlessTLSEnds sends a request that the server should refuse, and judges the answer. A server that ends the TLS connection
-// has refused it too.
+// UnlessTLSEnds sends a request that the server should refuse, and judges the answer. A server that ends the TLS
+// connection has refused it too.
 func (t *T) UnlessTLSEnds(judge func()) {
 	defer func() {
 		cause := recover()
@@ -96,8 +96,8 @@ func (t *T) blockedByTLS(err error) {
 // ForgedCertificate returns the name of a certificate with the names of that of a client. It signs itself.
 func (t *T) ForgedCertificate(c *target.Client) string { return t.signedByItself(c.Certificate.Leaf) }
 
-// OwnCertificate returns the name of a new certificate that signs itself, for a client that has registered none (RFC 8705
-// §4).
+// OwnCertificate returns the name of a new certificate that signs itself, for a client that has registered none (RFC
+// 8705 §4).
 func (t *T) OwnCertificate() string {
 	return t.signedByItself(&x509.Certificate{Subject: pkix.Name{CommonName: "conformance"}})
 }
@@ -108,8 +108,10 @@ func (t *T) signedByItself(of *x509.Certificate) string {
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: of.Subject, DNSNames: of.DNSNames, URIs: of.URIs, IPAddresses: of.IPAddresses,
-		EmailAddresses: of.EmailAddresses, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: of.Subject,
+		DNSNames: of.DNSNames, URIs: of.URIs, IPAddresses: of.IPAddresses,
+		EmailAddresses: of.EmailAddresses, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Blockedf("%v", err)

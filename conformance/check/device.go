@@ -31,7 +31,8 @@ func (t *T) Device(c *target.Client) *Device { return t.DeviceOf(c, t.AskDevice(
 
 // DeviceOf reads a device authorization response. Without codes the check is blocked.
 func (t *T) DeviceOf(c *target.Client, a *wire.Answer) *Device {
-	d := &Device{c, a.Text("device_code"), a.Text("user_code"), a.Text("verification_uri"), a.Text("verification_uri_complete"), 5 * time.Second, a}
+	d := &Device{c, a.Text("device_code"), a.Text("user_code"), a.Text("verification_uri"),
+		a.Text("verification_uri_complete"), 5 * time.Second, a}
 	if a.Status/100 != 2 || d.DeviceCode == "" || d.UserCode == "" || d.Page == "" {
 		t.Blockedf("no device code and user code were issued: %s", t.Failure(a))
 	}
@@ -82,7 +83,8 @@ func (t *T) Decide(d *Device, code string, approve bool) (accepted bool) {
 		case form == nil && button == nil && decided:
 			return true
 		case form == nil && button == nil:
-			t.Blockedf("the page for devices at %s asks for no code and for no decision: it shows %q", wire.Bare(b.Page.URL), t.Clip(p.Text, shownText))
+			t.Blockedf("the page for devices at %s asks for no code and for no decision: it shows %q", wire.Bare(b.Page.URL),
+				t.Clip(p.Text, shownText))
 		case form == nil:
 			err = t.follow(b, button)
 		default:

@@ -64,7 +64,8 @@ func (s *Server) serveDocuments() (*DocumentHost, error) {
 		return nil, fmt.Errorf("listen for requests for metadata documents: %w", err)
 	}
 	h := &DocumentHost{url: of.Address(), scope: of.Scope, pages: map[string]Page{}, requests: map[string]int{}}
-	h.server = &http.Server{Handler: h, ReadTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: wire.MaxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+	h.server = &http.Server{Handler: h, ReadTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second,
+		MaxHeaderBytes: wire.MaxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	if of.Certificate == "" {
 		go h.server.Serve(at) // it ends with close or with the program
 	} else {
@@ -131,11 +132,13 @@ func (h *DocumentHost) Fetches(address string) int {
 // documentRedirect is the redirect URI of the clients. Nothing has to answer there.
 const documentRedirect = "https://client.example/document"
 
-// ClientDocument returns the document of a public client, with these members in addition. A member with the value nil is left
-// out.
+// ClientDocument returns the document of a public client, with these members in addition. A member with the value nil
+// is left out.
 func ClientDocument(clientID string, members map[string]any) string {
-	document := map[string]any{"client_id": clientID, "client_name": "conformance document", "redirect_uris": []string{documentRedirect},
-		"token_endpoint_auth_method": need.NoAuthentication, "grant_types": []string{"authorization_code"}, "response_types": []string{"code"}}
+	document := map[string]any{"client_id": clientID, "client_name": "conformance document",
+		"redirect_uris":              []string{documentRedirect},
+		"token_endpoint_auth_method": need.NoAuthentication, "grant_types": []string{"authorization_code"},
+		"response_types": []string{"code"}}
 	for name, value := range members {
 		document[name] = value
 		if value == nil {
@@ -148,7 +151,8 @@ func ClientDocument(clientID string, members map[string]any) string {
 
 // Client returns a client by its client id, whose document is at the host or not at all.
 func (h *DocumentHost) Client(clientID string) *target.Client {
-	return &target.Client{ID: clientID, Auth: need.NoAuthentication, RedirectURIs: []string{documentRedirect}, Scope: h.scope}
+	return &target.Client{ID: clientID, Auth: need.NoAuthentication, RedirectURIs: []string{documentRedirect},
+		Scope: h.scope}
 }
 
 // Publish publishes the document of a new client, with these members in addition.

@@ -155,7 +155,8 @@ func (r *Response) brief() string {
 	case r.ErrorCode() != "":
 		return "the client received the error " + r.ErrorCode()
 	case r.Location != "" && !r.Arrived():
-		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Place(r.Location))
+		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name "+
+			"its origin in the target under origins", wire.Place(r.Location))
 	case r.Location != "":
 		return "the browser was sent to " + wire.Place(r.Location)
 	}
@@ -299,7 +300,8 @@ func (r *Response) end(b *browser.Browser, err error) {
 		return
 	}
 	fragment, _ := url.ParseQuery(target.EscapedFragment())
-	if len(fragment) > 0 && (fragment.Has("code") || fragment.Has("error") || fragment.Has("access_token") || fragment.Has("id_token")) {
+	if len(fragment) > 0 && (fragment.Has("code") || fragment.Has("error") || fragment.Has("access_token") ||
+		fragment.Has("id_token")) {
 		r.deliver("fragment", b.Away, fragment)
 		return
 	}
@@ -349,7 +351,11 @@ func (t *T) WantWithheld(r *Response, why string) {
 }
 
 // errorCodes are the errors that say what is wrong with a request (RFC 6749 §4.1.2.1, §5.2, OIDC Core §3.1.2.6).
-var errorCodes = regexp.MustCompile(`\b(invalid_request|invalid_client|invalid_request_object|invalid_request_uri|invalid_scope|unauthorized_client|access_denied|unsupported_response_type|unsupported_response_mode|login_required|consent_required|interaction_required|account_selection_required|request_not_supported|request_uri_not_supported|registration_not_supported)\b`)
+var errorCodes = regexp.MustCompile(
+	`\b(invalid_request|invalid_client|invalid_request_object|invalid_request_uri|` +
+		`invalid_scope|unauthorized_client|access_denied|unsupported_response_type|` +
+		`unsupported_response_mode|login_required|consent_required|interaction_required|` +
+		`account_selection_required|request_not_supported|request_uri_not_supported|registration_not_supported)\b`)
 
 // NamesError reports whether the browser stopped at a page that names one of the errors of the documents. No document
 // defines the status of such a page, so 500 is no internal error there.

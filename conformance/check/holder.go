@@ -9,8 +9,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Holder is what the tokens of a client are bound to: a key, which it proves to have (RFC 9449), or the certificate of its
-// connections (RFC 8705 §3).
+// Holder is what the tokens of a client are bound to: a key, which it proves to have (RFC 9449), or the certificate of
+// its connections (RFC 8705 §3).
 type Holder struct {
 	Prover *Prover // nil if it is a certificate
 

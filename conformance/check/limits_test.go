@@ -11,7 +11,8 @@ import (
 
 // A Retry-After that does not fit into a duration does not repeat a request without a pause.
 func TestRetryAfterOverflow(t *testing.T) {
-	for header, want := range map[string]time.Duration{"18446744073": time.Hour, "9223372037": time.Hour, "99999999999999999999": 5 * time.Second, "-1": 5 * time.Second, "2": 2 * time.Second, "": 5 * time.Second} {
+	for header, want := range map[string]time.Duration{"18446744073": time.Hour, "9223372037": time.Hour,
+		"99999999999999999999": 5 * time.Second, "-1": 5 * time.Second, "2": 2 * time.Second, "": 5 * time.Second} {
 		a := &wire.Answer{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {header}}}
 		if got := retryAfter(a); got != want {
 			t.Errorf("%q: %s, want %s", header, got, want)
@@ -54,7 +55,8 @@ func TestKeptAnswers(t *testing.T) {
 		return nil
 	}()
 	result, _ := ended.(stop)
-	if n := len(server.requests()); result.status != Blocked || !strings.Contains(result.reason, "larger than 32 MiB") || n != 33 {
+	if n := len(server.requests()); result.status != Blocked || !strings.Contains(result.reason, "larger than 32 MiB") ||
+		n != 33 {
 		t.Errorf("after %d requests: %s: %s", n, result.status, result.reason)
 	}
 }

@@ -39,8 +39,8 @@ func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *Visit
 }
 
 // StillSignedIn reports whether the person is signed in. Then a request with prompt=none is answered with a code. It
-// fills in no form, because the person would then sign in again at a server without prompt=none. Such a server shows its
-// login page, or not, for an ordinary request. If the server does not remember a sign-in, the check is blocked.
+// fills in no form, because the person would then sign in again at a server without prompt=none. Such a server shows
+// its login page, or not, for an ordinary request. If the server does not remember a sign-in, the check is blocked.
 func (t *T) StillSignedIn(v *Visit) bool {
 	if t.hasSession(v) {
 		return true

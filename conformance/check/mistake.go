@@ -27,7 +27,8 @@ func (s *Server) sender(a *wire.Answer) *target.Client {
 			continue
 		}
 		if text := sent.Get("client_assertion"); text != "" {
-			if j, err := jose.Read(text); err == nil && j.Text("sub") == c.ID && (c.Auth == need.PrivateKeyJWT || c.Auth == need.SecretJWT) {
+			if j, err := jose.Read(text); err == nil && j.Text("sub") == c.ID &&
+				(c.Auth == need.PrivateKeyJWT || c.Auth == need.SecretJWT) {
 				return c
 			}
 			continue
@@ -35,7 +36,8 @@ func (s *Server) sender(a *wire.Answer) *target.Client {
 		header, form := http.Header{}, url.Values{}
 		c.Credentials()(header, form)
 		sameID := form.Get("client_id") == "" || form.Get("client_id") == sent.Get("client_id")
-		if header.Get("Authorization") == a.SentHeader.Get("Authorization") && sameID && form.Get("client_secret") == sent.Get("client_secret") &&
+		if header.Get("Authorization") == a.SentHeader.Get("Authorization") && sameID &&
+			form.Get("client_secret") == sent.Get("client_secret") &&
 			header.Get(wire.CertificateOf) == a.SentHeader.Get(wire.CertificateOf) {
 			return c
 		}
@@ -53,8 +55,9 @@ func (s *Server) noteCredentials(a *wire.Answer) {
 	}
 }
 
-// mistaken says which part of the target may be wrong, because a client with its credentials of the target is unknown to
-// the server, or returns "". A client that the token endpoint or the same endpoint has accepted in this run is known.
+// mistaken says which part of the target may be wrong, because a client with its credentials of the target is unknown
+// to the server, or returns "". A client that the token endpoint or the same endpoint has accepted in this run is
+// known.
 func (s *Server) mistaken(a *wire.Answer) string {
 	if a.Text("error") != "invalid_client" {
 		return ""
@@ -69,10 +72,13 @@ func (s *Server) mistaken(a *wire.Answer) string {
 		}
 	}
 	// RFC 10070 §4: an assertion is for the issuer, so that a wrong issuer makes it wrong.
-	if published := s.Metadata.Text("issuer"); (c.Auth == need.PrivateKeyJWT || c.Auth == need.SecretJWT) && published != "" && published != c.Audience {
-		return fmt.Sprintf("the server does not accept the client %s: issuer or clients.%s.%s%s", c.Role, c.Role, c.Credential(), maybeWrong)
+	if published := s.Metadata.Text("issuer"); (c.Auth == need.PrivateKeyJWT || c.Auth == need.SecretJWT) &&
+		published != "" && published != c.Audience {
+		return fmt.Sprintf("the server does not accept the client %s: issuer or clients.%s.%s%s", c.Role, c.Role,
+			c.Credential(), maybeWrong)
 	}
-	return fmt.Sprintf("the server does not accept the client %s: clients.%s.%s or clients.%s.auth%s", c.Role, c.Role, c.Credential(), c.Role, maybeWrong)
+	return fmt.Sprintf("the server does not accept the client %s: clients.%s.%s or clients.%s.auth%s", c.Role, c.Role,
+		c.Credential(), c.Role, maybeWrong)
 }
 
 // Failure describes an error response, and says which part of the target may be wrong.

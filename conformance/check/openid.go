@@ -24,7 +24,8 @@ func (t *T) OpenID(c *target.Client, scopes ...string) *Request {
 // an administrator has approved the client. Then it issues a code, and the check is skipped. Otherwise it is blocked.
 func (t *T) Questioned(r *Response) *Response {
 	if !r.Asked && r.Params.Get("code") != "" {
-		t.Skipf("the server issued a code to the client %s, and did not ask the person: the rule needs a client whose requests the person has to approve", r.Request.Client.Role)
+		t.Skipf("the server issued a code to the client %s, and did not ask the person: the rule needs a client whose "+
+			"requests the person has to approve", r.Request.Client.Role)
 	}
 	if !r.Asked {
 		t.Blockedf("the person was not asked: %s", r)
@@ -137,8 +138,8 @@ func ServerTime(a *wire.Answer) float64 {
 	return float64(at.Unix())
 }
 
-// DateOf returns the server's time in seconds from the header Date of an answer. Without it, a server on this machine has
-// our own clock. With any other server the check is blocked, because a difference could be that of two clocks.
+// DateOf returns the server's time in seconds from the header Date of an answer. Without it, a server on this machine
+// has our own clock. With any other server the check is blocked, because a difference could be that of two clocks.
 func (t *T) DateOf(a *wire.Answer) float64 {
 	_, err := http.ParseTime(a.Header.Get("Date"))
 	if err != nil && t.Reach(a.URL.Hostname()) != wire.ThisMachine {

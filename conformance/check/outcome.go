@@ -103,7 +103,8 @@ func (t *T) result(cause any) Result {
 	}
 	if shows != nil {
 		shown := t.secrets().Exchange(shows)
-		shown.Repeat = t.secrets().Repeat(shows, wire.Visit{Person: t.server.Target.User.Username, Begins: t.visitOf, Redirected: t.redirected})
+		shown.Repeat = t.secrets().Repeat(shows,
+			wire.Visit{Person: t.server.Target.User.Username, Begins: t.visitOf, Redirected: t.redirected})
 		result.Exchange, result.Earlier = &shown, max(0, slices.Index(t.all, shows))
 		for _, a := range t.all[max(0, result.Earlier-shownSteps):result.Earlier] {
 			result.Steps = append(result.Steps, t.secrets().Line(a))

@@ -38,7 +38,8 @@ func (t *T) Prover() *Prover {
 			return t.ProverBy(algorithm)
 		}
 	}
-	t.Skipf("the rule needs a server that supports DPoP: " + proofAlgorithms + " of its metadata lists no algorithm that this program has")
+	t.Skipf("the rule needs a server that supports DPoP: " + proofAlgorithms + " of its metadata lists no algorithm " +
+		"that this program has")
 	return nil
 }
 

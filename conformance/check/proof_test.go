@@ -36,7 +36,8 @@ func TestNonceOfProof(t *testing.T) {
 				c.Errorf("the answer is %s", a)
 			}
 		}
-		c.Post(server.URL+"/token", url.Values{}, p.Proving(server.URL+"/token", Altered{Claims: map[string]any{"nonce": "wrong", "iat": nil}}))
+		c.Post(server.URL+"/token", url.Values{},
+			p.Proving(server.URL+"/token", Altered{Claims: map[string]any{"nonce": "wrong", "iat": nil}}))
 		c.Errorf("the proof is shown")
 	}}
 	s := NewServer(&target.Target{Issuer: server.URL}, wire.NewNetwork(wire.Options{}))
@@ -46,11 +47,13 @@ func TestNonceOfProof(t *testing.T) {
 		t.Fatalf("%s %s, %d proofs", result.Status, result.Reason, len(proofs))
 	}
 	for i, want := range []string{"", "n", "n", "wrong", "wrong"} {
-		if got := proofs[i].Text("nonce"); got != want || proofs[i].Text("htu") != server.URL+"/token" || proofs[i].Algorithm() != "PS256" || (proofs[i].Claims["iat"] == nil) != (i > 2) {
+		if got := proofs[i].Text("nonce"); got != want || proofs[i].Text("htu") != server.URL+"/token" ||
+			proofs[i].Algorithm() != "PS256" || (proofs[i].Claims["iat"] == nil) != (i > 2) {
 			t.Errorf("proof %d: nonce %q, want %q: %v", i, got, want, proofs[i])
 		}
 	}
-	if shown := result.Exchange.Sent + result.Exchange.Repeat; strings.Contains(shown, "ey") || !strings.Contains(shown, "DPOP_PROOF5= # a new proof") {
+	if shown := result.Exchange.Sent + result.Exchange.Repeat; strings.Contains(shown, "ey") ||
+		!strings.Contains(shown, "DPOP_PROOF5= # a new proof") {
 		t.Errorf("the report shows %s", shown)
 	}
 	s.Metadata = Metadata{}

@@ -33,8 +33,8 @@ func (s *Server) LeftBehind() []string {
 	return s.registrations.left
 }
 
-// Register sends a registration request (RFC 7591 §3.1) that the server should refuse. If the server registers a client,
-// it is deleted at once, also after an interrupt.
+// Register sends a registration request (RFC 7591 §3.1) that the server should refuse. If the server registers a
+// client, it is deleted at once, also after an interrupt.
 func (t *T) Register(metadata map[string]any) *wire.Answer { return t.register(metadata, nil) }
 
 // Made is a client that a check has registered, with the answer to its registration.
@@ -47,7 +47,8 @@ type Made struct {
 // mayRegister skips the check if the target does not allow it to register a client that the server accepts.
 func (t *T) mayRegister() {
 	if t.server.Target.Register == target.Reuse {
-		t.Skipf("the rule registers a further client, which would stay with register: reuse: write register: true into the target")
+		t.Skipf("the rule registers a further client, which would stay with register: reuse: write register: true into the " +
+			"target")
 	}
 	if t.server.Target.Register == "" {
 		t.Skipf("the rule registers a client: write register: true into the target")
@@ -78,7 +79,8 @@ func (t *T) Bare() *wire.Answer {
 	defer t.server.bare.Unlock()
 	if t.server.bare.answer == nil {
 		name := t.Random()
-		t.server.bare.answer = t.Register(map[string]any{"client_name": "conformance " + name, "redirect_uris": []string{"https://client.example/" + name}})
+		t.server.bare.answer = t.Register(map[string]any{"client_name": "conformance " + name,
+			"redirect_uris": []string{"https://client.example/" + name}})
 	}
 	return t.server.bare.answer
 }
@@ -101,7 +103,8 @@ func (t *T) register(metadata map[string]any, use func(*Made)) *wire.Answer {
 	defer func() { t.ctx = before }()
 
 	// stays is reported unless the answer shows that nothing stays.
-	stays := fmt.Sprintf("a client with the client_name %q may stay registered: the server did not answer the request of the rule %s", metadata["client_name"], t.rule.ID)
+	stays := fmt.Sprintf("a client with the client_name %q may stay registered: the server did not answer the request "+
+		"of the rule %s", metadata["client_name"], t.rule.ID)
 	sent := len(t.all)
 	defer func() {
 		if stays != "" && (t.unanswered || len(t.all) > sent) {
@@ -116,7 +119,8 @@ func (t *T) register(metadata map[string]any, use func(*Made)) *wire.Answer {
 	}
 	t.secrets()
 	because := func(reason string) string {
-		return fmt.Sprintf("the client %s, which the rule %s registered, stays registered: %s", a.Text("client_id"), t.rule.ID, reason)
+		return fmt.Sprintf("the client %s, which the rule %s registered, stays registered: %s", a.Text("client_id"),
+			t.rule.ID, reason)
 	}
 	address := a.Text("registration_client_uri")
 	if address == "" {
@@ -137,7 +141,8 @@ func (t *T) register(metadata map[string]any, use func(*Made)) *wire.Answer {
 		deleted := t.Send(http.MethodDelete, address, "", "", wire.Bearer(made.Token))
 		if deleted.Status/100 != 2 {
 			stays = because(deleted.Failure())
-			t.Blockedf("the client %s, which the check registered, cannot be deleted: %s", a.Text("client_id"), deleted.Failure())
+			t.Blockedf("the client %s, which the check registered, cannot be deleted: %s", a.Text("client_id"),
+				deleted.Failure())
 		}
 		stays = ""
 		t.At(a)

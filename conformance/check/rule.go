@@ -15,8 +15,8 @@ import (
 // member, place of parameters, name, syntax and calculation of a value, members that the definition requires. An
 // optional member violates its definition only if it is present. A sentence without a keyword that describes behaviour,
 // such as the status of an answer, is a SHOULD, unless a list or table that a MUST introduces contains it, or another
-// clause of the same document states it with a keyword. Examples, notes, and what somebody "can" or "needs to" do are at
-// most a SHOULD.
+// clause of the same document states it with a keyword. Examples, notes, and what somebody "can" or "needs to" do are
+// at most a SHOULD.
 type Level string
 
 const (
@@ -95,7 +95,8 @@ func (r Rule) part(n int) string {
 	return parts[n]
 }
 
-// Under reports whether name is the rule's ID, its document, its clause, or a clause above it: RFC6749/4.1 covers 4.1.3.
+// Under reports whether name is the rule's ID, its document, its clause, or a clause above it: RFC6749/4.1 covers
+// 4.1.3.
 func (r Rule) Under(name string) bool {
 	if r.ID == name || strings.HasPrefix(r.ID, name+"/") {
 		return true

@@ -66,9 +66,11 @@ func NewServer(of *target.Target, n *wire.Network) *Server {
 				n.Identify(string(role), c.Certificate)
 			}
 		}
-		n.Serve(of.Issuer, slices.Concat(slices.Collect(maps.Values(of.Endpoints)), of.Origins, []string{of.API.URL, of.API.Restricted, of.API.Certified})...)
+		n.Serve(of.Issuer, slices.Concat(slices.Collect(maps.Values(of.Endpoints)), of.Origins,
+			[]string{of.API.URL, of.API.Restricted, of.API.Certified})...)
 	}
-	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, NewSession: browser.NewJar, network: n, mask: wire.NewMask()}
+	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, NewSession: browser.NewJar,
+		network: n, mask: wire.NewMask()}
 }
 
 // Send sends a request outside of a check.
@@ -127,8 +129,8 @@ func MetadataAddresses(issuer string) []string {
 var ErrNoMetadata = errors.New("publishes no metadata (RFC 8414, OIDC Discovery)")
 
 // Discover reads the metadata: all documents that the server publishes. They may have different members: an OpenID
-// Provider can leave out of the one what only the other defines (RFC 8414 §5). Of a member in several, the first document
-// counts. A server without metadata can be checked if the target names its endpoints.
+// Provider can leave out of the one what only the other defines (RFC 8414 §5). Of a member in several, the first
+// document counts. A server without metadata can be checked if the target names its endpoints.
 func (s *Server) Discover(ctx context.Context) error {
 	var first *wire.Answer
 	for _, address := range MetadataAddresses(s.Target.Issuer) {
@@ -158,10 +160,12 @@ func (s *Server) Discover(ctx context.Context) error {
 		}
 	}
 	if s.found == "" && s.Endpoint(need.Token) == "" {
-		if first.Status == http.StatusBadRequest && strings.HasPrefix(s.Target.Issuer, "http:") && bytes.Contains(first.Body, []byte("HTTPS")) {
+		if first.Status == http.StatusBadRequest && strings.HasPrefix(s.Target.Issuer, "http:") &&
+			bytes.Contains(first.Body, []byte("HTTPS")) {
 			return fmt.Errorf("%s %w: the server speaks TLS there: write the address with https", s.Target.Issuer, ErrNoMetadata)
 		}
-		return fmt.Errorf("%s %w: %s answers %s. Correct the issuer, or name authorization_endpoint, token_endpoint and others as endpoints in the target file",
+		return fmt.Errorf("%s %w: %s answers %s. Correct the issuer, or name authorization_endpoint, token_endpoint and "+
+			"others as endpoints in the target file",
 			s.Target.Issuer, ErrNoMetadata, wire.Bare(first.URL), first)
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"mandate/conformance/target"
 )
 
-// SignedIn returns a browser in which the person is signed in, or signs in at the first request. Each check has its own:
-// a server may tie codes, scopes, consent and the time of the login to the session, so that another check would change
-// the result.
+// SignedIn returns a browser in which the person is signed in, or signs in at the first request. Each check has its
+// own: a server may tie codes, scopes, consent and the time of the login to the session, so that another check would
+// change the result.
 func (t *T) SignedIn() *browser.Browser {
 	if t.session == nil {
 		t.session = t.server.NewSession()
@@ -99,7 +99,8 @@ func (t *T) plain(c *target.Client) *Request {
 // WantRemembered blocks the check if the server asks for the password at each request.
 func (t *T) WantRemembered() {
 	if !t.Remembers() {
-		t.Blockedf("the server does not remember the sign-in: the next request in the same browser asks for the password again. If a box on the sign-in page changes this, name the box in the target under forms as remember")
+		t.Blockedf("the server does not remember the sign-in: the next request in the same browser asks for the password " +
+			"again. If a box on the sign-in page changes this, name the box in the target under forms as remember")
 	}
 }
 

@@ -38,7 +38,8 @@ func (t *T) objectParts(r *Request, altered []Altered) (header, claims map[strin
 // openid, stand beside it too.
 func (t *T) Enclosed(r *Request, altered ...Altered) *Request {
 	enclosed := *r
-	enclosed.Object, enclosed.Outside = t.Object(r, altered...), map[string][]string{"response_type": r.Params["response_type"]}
+	enclosed.Object, enclosed.Outside = t.Object(r, altered...),
+		map[string][]string{"response_type": r.Params["response_type"]}
 	if scope := r.Params["scope"]; len(scope) > 0 && slices.Contains(strings.Fields(scope[0]), "openid") {
 		enclosed.Outside["scope"] = scope
 	}

@@ -50,7 +50,8 @@ func (s *Server) Answers(ctx context.Context) bool {
 
 // isGateway reports whether a status is that of a proxy whose server does not answer (RFC 9110 §15.6.3 to §15.6.5).
 func isGateway(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout
 }
 
 // noteGateway keeps a request of a rule that a proxy answers instead of the server.

@@ -52,12 +52,13 @@ func (s *Server) newT(ctx context.Context, rule Rule, mask *wire.Mask) *T {
 type record struct {
 	mask       *wire.Mask
 	all        []*wire.Answer
-	kept       int            // bytes in the bodies of all
-	unanswered bool           // the server did not answer the last request
-	unmasked   []*wire.Answer // their secrets are not in the mask: to find them takes long, and only a result with a text needs them
-	seen       *wire.Answer   // the exchange that would be shown with a failure now
-	failedAt   *wire.Answer   // the exchange of the first problem
-	problems   []string
+	kept       int  // bytes in the bodies of all
+	unanswered bool // the server did not answer the last request
+	// their secrets are not in the mask: to find them takes long, and only a result with a text needs them
+	unmasked []*wire.Answer
+	seen     *wire.Answer // the exchange that would be shown with a failure now
+	failedAt *wire.Answer // the exchange of the first problem
+	problems []string
 }
 
 // secrets returns the mask, with the secrets of all answers so far.

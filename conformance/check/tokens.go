@@ -78,7 +78,8 @@ func (t *T) GrantRefresh(c *target.Client) *Tokens { return t.WithRefresh(c, t.G
 // WithRefresh skips the check if a client received no refresh token.
 func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
 	if tokens.Refresh == "" {
-		t.Skipf("the server issues no refresh token to the client %s: if it does for a certain scope, such as offline_access, name it in the target under scope, and prompt: consent under parameters", c.Role)
+		t.Skipf("the server issues no refresh token to the client %s: if it does for a certain scope, such as "+
+			"offline_access, name it in the target under scope, and prompt: consent under parameters", c.Role)
 	}
 	return tokens
 }
@@ -88,7 +89,8 @@ func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
 func (t *T) Scopes(tokens *Tokens, requested string) []string {
 	scopes := strings.Fields(cmp.Or(tokens.Scope, requested))
 	if len(scopes) < 2 {
-		t.Skipf("the rule needs a token with two scopes, and this one shows %d: name several in the target, under scope or as scope of the client", len(scopes))
+		t.Skipf("the rule needs a token with two scopes, and this one shows %d: name several in the target, under scope or "+
+			"as scope of the client", len(scopes))
 	}
 	return scopes
 }
@@ -131,7 +133,8 @@ func (t *T) AskAbout(token string, more ...string) *wire.Answer {
 			t.Skipf("%s", ownTokensOnly)
 		}
 	}
-	return t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), caller.Credentials())
+	return t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...),
+		caller.Credentials())
 }
 
 // Works reports whether an access token works. It uses introspection, the API or the UserInfo endpoint, whichever the
@@ -161,20 +164,22 @@ func (t *T) WorksModified(modified, working string) bool {
 	return t.Works(modified)
 }
 
-// accepts reports whether a resource accepts an access token. Only 401 and 400 refuse the token (RFC 6750 §3.1), and 403
-// if the resource has accepted it before: some resources answer 403 to every token without a certain scope, also to a
-// revoked one. Other statuses, such as those of a missing page or of an internal error, do not depend on the token. A
+// accepts reports whether a resource accepts an access token. Only 401 and 400 refuse the token (RFC 6750 §3.1), and
+// 403 if the resource has accepted it before: some resources answer 403 to every token without a certain scope, also to
+// a revoked one. Other statuses, such as those of a missing page or of an internal error, do not depend on the token. A
 // resource that answers an invented token in the same way says nothing either. Then the check is blocked.
 func (t *T) accepts(resource, access string) bool {
 	a := t.Get(resource, wire.Bearer(access))
 	switch {
-	case a.Status == http.StatusUnauthorized || a.Status == http.StatusBadRequest || a.Status == http.StatusForbidden && t.accepted[access]:
+	case a.Status == http.StatusUnauthorized || a.Status == http.StatusBadRequest || a.Status == http.StatusForbidden &&
+		t.accepted[access]:
 		return false
 	case a.Status/100 != 2:
 		t.Blockedf("%s answers %s, which does not show whether the token works: %s", wire.Bare(a.URL), a, anotherAPI)
 	}
 	if invented := t.toInvented(resource); invented/100 == 2 {
-		t.Blockedf("%s answers %d to an invented token too, so that it does not show whether a token works: %s", wire.Bare(a.URL), invented, anotherAPI)
+		t.Blockedf("%s answers %d to an invented token too, so that it does not show whether a token works: %s",
+			wire.Bare(a.URL), invented, anotherAPI)
 	}
 	t.At(a)
 	t.accepted[access] = true
@@ -193,11 +198,13 @@ func (t *T) toInvented(resource string) int {
 	return a.Status
 }
 
-const ownTokensOnly = "the target has no client introspection, and another client can introspect only its own tokens, which a public client cannot"
+const ownTokensOnly = "the target has no client introspection, and another client can introspect only its own " +
+	"tokens, which a public client cannot"
 
 // AsMachine requests a token by client credentials. Further parameters alternate with their values.
 func (t *T) AsMachine(as wire.Auth, pairs ...string) *wire.Answer {
-	return t.Post(t.Endpoint(need.Token), wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
+	return t.Post(t.Endpoint(need.Token), wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...),
+		as)
 }
 
 // ByCredentials does the same for any client, with the scope that the target names for it or that the server wants.

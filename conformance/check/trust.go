@@ -52,11 +52,13 @@ func (s *Server) refuses(r *http.Request) error {
 	}
 	for _, name := range secretEndpoints {
 		if wire.SamePlace(address, s.Endpoint(name)) || wire.SamePlace(address, s.Alias(name)) {
-			return wire.Refusedf("the server's metadata names %s at %s, which is no origin of the target: if the server is there, add %[2]s to the target under origins", name, wire.Origin(address))
+			return wire.Refusedf("the server's metadata names %s at %s, which is no origin of the target: if the server is "+
+				"there, add %[2]s to the target under origins", name, wire.Origin(address))
 		}
 	}
 	if s.carriesSecret(r) {
-		return wire.Refusedf("a request to %s would contain a secret of the target, which names no such origin: if the server is there, add %[1]s to the target under origins", wire.Origin(address))
+		return wire.Refusedf("a request to %s would contain a secret of the target, which names no such origin: if the "+
+			"server is there, add %[1]s to the target under origins", wire.Origin(address))
 	}
 	return nil
 }
@@ -154,7 +156,8 @@ func sentTexts(r *http.Request) []string {
 func (s *Server) Manages(address string) error {
 	endpoint := s.Endpoint(need.Registration)
 	if wire.Origin(address) != wire.Origin(endpoint) {
-		return wire.Refusedf("registration_client_uri is at %s, and the registration endpoint at %s", wire.Origin(address), wire.Origin(endpoint))
+		return wire.Refusedf("registration_client_uri is at %s, and the registration endpoint at %s", wire.Origin(address),
+			wire.Origin(endpoint))
 	}
 	return nil
 }

@@ -44,8 +44,10 @@ func (s *site) requests() []string {
 func silentPage(http.ResponseWriter, *http.Request) {}
 
 func serverOf(issuer string, metadata Metadata) *Server {
-	s := NewServer(&target.Target{Issuer: issuer, User: target.User{Username: "alice", Password: "open sesame"}, InitialAccessToken: "an-initial-access-token", Clients: map[need.Need]*target.Client{
-		need.Code: {ID: "client", Secret: "a-client-secret", Auth: need.SecretBasic, RedirectURIs: []string{"https://client.example/code"}}}}, wire.NewNetwork(wire.Options{}))
+	s := NewServer(&target.Target{Issuer: issuer, User: target.User{Username: "alice", Password: "open sesame"},
+		InitialAccessToken: "an-initial-access-token", Clients: map[need.Need]*target.Client{
+			need.Code: {ID: "client", Secret: "a-client-secret", Auth: need.SecretBasic,
+				RedirectURIs: []string{"https://client.example/code"}}}}, wire.NewNetwork(wire.Options{}))
 	s.Metadata = metadata
 	return s
 }
@@ -69,8 +71,10 @@ func TestPasswordStaysAtTheServer(t *testing.T) {
 					fmt.Fprint(w, strings.ReplaceAll(page, "ELSEWHERE", other.URL))
 				}
 			})
-			s := serverOf(server.URL, Metadata{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token"})
-			walk := Rule{ID: "TEST/1/walk", Level: Must, Check: func(t *T) { t.CodeOf(t.Walk(t.NewBrowser(), t.Request(t.Client(need.Code)), name != "a link")) }}
+			s := serverOf(server.URL,
+				Metadata{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token"})
+			walk := Rule{ID: "TEST/1/walk", Level: Must,
+				Check: func(t *T) { t.CodeOf(t.Walk(t.NewBrowser(), t.Request(t.Client(need.Code)), name != "a link")) }}
 			result := s.Check(t.Context(), walk)
 			if got := other.requests(); len(got) > 0 {
 				t.Errorf("the other origin received %q", got)
@@ -95,18 +99,24 @@ func TestPasswordStaysAtTheServer(t *testing.T) {
 // target. Another endpoint of the metadata can have another origin.
 func TestSecretsStayAtTheServer(t *testing.T) {
 	other, server := newSite(t, silentPage), newSite(t, silentPage)
-	metadata := Metadata{"token_endpoint": other.URL + "/token", "authorization_endpoint": other.URL + "/authorize", "introspection_endpoint": other.URL + "/introspect",
-		"registration_endpoint": other.URL + "/register", "userinfo_endpoint": other.URL + "/userinfo", "end_session_endpoint": other.URL + "/logout"}
+	metadata := Metadata{"token_endpoint": other.URL + "/token", "authorization_endpoint": other.URL + "/authorize",
+		"introspection_endpoint": other.URL + "/introspect",
+		"registration_endpoint":  other.URL + "/register", "userinfo_endpoint": other.URL + "/userinfo",
+		"end_session_endpoint": other.URL + "/logout"}
 	sends := map[string]func(*T){
-		"a code":            func(t *T) { t.Post(t.Endpoint(need.Token), wire.Params("code", "c")) },
-		"a person":          func(t *T) { t.OpenAnonymously(t.Request(t.Client(need.Code))) },
-		"a logout":          func(t *T) { t.OpenLogout(t.NewBrowser(), wire.Params("state", "s")) },
-		"Basic":             func(t *T) { t.Post(t.Endpoint(need.Introspection), nil, t.Client(need.Code).Credentials()) },
-		"a secret in body":  func(t *T) { t.Post(t.Endpoint(need.Introspection), nil, wire.InBody("client", "a-client-secret")) },
+		"a code":   func(t *T) { t.Post(t.Endpoint(need.Token), wire.Params("code", "c")) },
+		"a person": func(t *T) { t.OpenAnonymously(t.Request(t.Client(need.Code))) },
+		"a logout": func(t *T) { t.OpenLogout(t.NewBrowser(), wire.Params("state", "s")) },
+		"Basic":    func(t *T) { t.Post(t.Endpoint(need.Introspection), nil, t.Client(need.Code).Credentials()) },
+		"a secret in body": func(t *T) {
+			t.Post(t.Endpoint(need.Introspection), nil, wire.InBody("client", "a-client-secret"))
+		},
 		"a secret in query": func(t *T) { t.Get(other.URL + "/?x=" + "a-client%2Dsecret") },
-		"a wrong secret":    func(t *T) { t.Post(t.Endpoint(need.Introspection), nil, wire.InBody("client", "a-client-secretx")) },
-		"a password":        func(t *T) { t.Post(other.URL, wire.Params("password", "open sesame")) },
-		"an initial token":  func(t *T) { t.Register(map[string]any{"client_name": "x"}) },
+		"a wrong secret": func(t *T) {
+			t.Post(t.Endpoint(need.Introspection), nil, wire.InBody("client", "a-client-secretx"))
+		},
+		"a password":       func(t *T) { t.Post(other.URL, wire.Params("password", "open sesame")) },
+		"an initial token": func(t *T) { t.Register(map[string]any{"client_name": "x"}) },
 	}
 	for name, send := range sends {
 		s := serverOf(server.URL, metadata)
@@ -119,7 +129,9 @@ func TestSecretsStayAtTheServer(t *testing.T) {
 		}
 	}
 	s := serverOf(server.URL, metadata)
-	result := s.Check(t.Context(), Rule{ID: "TEST/1/send", Level: Must, Check: func(t *T) { t.Get(t.Endpoint("userinfo_endpoint"), wire.Bearer("an-access-token")) }})
+	result := s.Check(t.Context(),
+		Rule{ID: "TEST/1/send", Level: Must,
+			Check: func(t *T) { t.Get(t.Endpoint("userinfo_endpoint"), wire.Bearer("an-access-token")) }})
 	if result.Status != Pass || len(other.requests()) != 1 {
 		t.Errorf("another endpoint: %s: %s, %q", result.Status, result.Reason, other.requests())
 	}
@@ -146,7 +158,8 @@ func TestEndpointOfAnotherNetwork(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		result := s.Check(ctx, Rule{ID: "TEST/1/keys", Level: Must, Check: func(t *T) { t.Get(t.Endpoint("jwks_uri")) }})
 		cancel()
-		if result.Status != Blocked || !strings.Contains(result.Reason, want) || !strings.Contains(result.Reason, "metadata names jwks_uri") {
+		if result.Status != Blocked || !strings.Contains(result.Reason, want) ||
+			!strings.Contains(result.Reason, "metadata names jwks_uri") {
 			t.Errorf("%s: %s: %s", address, result.Status, result.Reason)
 		}
 	}
@@ -155,7 +168,9 @@ func TestEndpointOfAnotherNetwork(t *testing.T) {
 // A client is deleted only at the origin of the registration endpoint.
 func TestManages(t *testing.T) {
 	s := serverOf("https://as.example", Metadata{"registration_endpoint": "https://as.example:443/register"})
-	for address, want := range map[string]bool{"https://AS.example/register/1": true, "https://as.example:8443/register/1": false, "http://as.example/register/1": false, "https://other.example/": false, "": false} {
+	for address, want := range map[string]bool{"https://AS.example/register/1": true,
+		"https://as.example:8443/register/1": false, "http://as.example/register/1": false, "https://other.example/": false,
+		"": false} {
 		if err := s.Manages(address); (err == nil) != want {
 			t.Errorf("%s: %v", address, err)
 		}

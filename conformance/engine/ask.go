@@ -19,12 +19,14 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Ask makes a target from the answers to a few questions. The clients that most rules need come first. It also says what
-// is not finished in the target, or "".
-func Ask(ctx context.Context, in io.Reader, out io.Writer, purpose Purpose, o wire.Options) (of *target.Target, unfinished string, err error) {
+// Ask makes a target from the answers to a few questions. The clients that most rules need come first. It also says
+// what is not finished in the target, or "".
+func Ask(ctx context.Context, in io.Reader, out io.Writer, purpose Purpose, o wire.Options) (of *target.Target,
+	unfinished string, err error) {
 	q := newQuestions(ctx, in, out)
 	t := &target.Target{Clients: map[need.Need]*target.Client{}, Endpoints: map[string]string{}}
-	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org", func(text string) error { return target.CheckURL("issuer", text) })
+	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org",
+		func(text string) error { return target.CheckURL("issuer", text) })
 	if q.err != nil {
 		return nil, "", q.err
 	}
@@ -77,8 +79,10 @@ func (q *questions) discover(t *target.Target, n *wire.Network) (*check.Server, 
 		if err == nil {
 			another = q.published(s)
 		} else {
-			q.say("There is no metadata (RFC 8414, OIDC Discovery) at %s.\n", strings.Join(check.MetadataAddresses(t.Issuer), " or "))
-			another = q.ask("Another issuer (Enter: the server publishes no metadata)", target.Optional(func(text string) error { return target.CheckURL("issuer", text) }))
+			q.say("There is no metadata (RFC 8414, OIDC Discovery) at %s.\n",
+				strings.Join(check.MetadataAddresses(t.Issuer), " or "))
+			another = q.ask("Another issuer (Enter: the server publishes no metadata)",
+				target.Optional(func(text string) error { return target.CheckURL("issuer", text) }))
 		}
 		if another == "" {
 			return s, err
@@ -87,11 +91,13 @@ func (q *questions) discover(t *target.Target, n *wire.Network) (*check.Server, 
 	}
 }
 
-// published returns the issuer that the metadata names, if it is another than that of the target and the person wants it.
+// published returns the issuer that the metadata names, if it is another than that of the target and the person wants
+// it.
 func (q *questions) published(s *check.Server) string {
 	named := s.Metadata.Text("issuer")
 	same := strings.TrimSuffix(named, "/") == strings.TrimSuffix(s.Target.Issuer, "/")
-	if same || target.CheckURL("issuer", named) != nil || !q.yes(fmt.Sprintf("The metadata says that the issuer is %s. Use it?", wire.Printable(named)), true) {
+	if same || target.CheckURL("issuer", named) != nil ||
+		!q.yes(fmt.Sprintf("The metadata says that the issuer is %s. Use it?", wire.Printable(named)), true) {
 		return ""
 	}
 	return named
@@ -103,7 +109,8 @@ func unfinishedIn(t *target.Target, rules []check.Rule, works bool) string {
 	for _, rule := range rules {
 		lacking := func(n need.Need) bool {
 			role, _ := need.RoleOf(n)
-			return n == need.User && t.User.Username == "" || n.IsClient() && t.Clients[n] == nil && !(t.Register != "" && role.Registrable())
+			return n == need.User && t.User.Username == "" || n.IsClient() && t.Clients[n] == nil &&
+				!(t.Register != "" && role.Registrable())
 		}
 		switch {
 		case rule.Check == nil:
@@ -115,9 +122,11 @@ func unfinishedIn(t *target.Target, rules []check.Rule, works bool) string {
 	}
 	switch {
 	case !works:
-		return fmt.Sprintf("the sign-in does not work yet: about %d rules will be blocked. Correct user and clients.code in the file, or remove the file and start again. It contains secrets.", blocked)
+		return fmt.Sprintf("the sign-in does not work yet: about %d rules will be blocked. Correct user and clients.code "+
+			"in the file, or remove the file and start again. It contains secrets.", blocked)
 	case len(t.Clients) == 0 && t.Register == "":
-		return fmt.Sprintf("it has no clients: %d rules will be skipped. Add clients to the file, or remove the file and start again.", skipped)
+		return fmt.Sprintf("it has no clients: %d rules will be skipped. Add clients to the file, or remove the file and "+
+			"start again.", skipped)
 	}
 	return ""
 }
@@ -125,7 +134,8 @@ func unfinishedIn(t *target.Target, rules []check.Rule, works bool) string {
 // endpoints asks for the endpoints that the metadata does not name. A server without metadata can be checked too.
 func (q *questions) endpoints(s *check.Server, noMetadata bool) {
 	var missing []string
-	for _, name := range []need.Need{need.Authorization, need.Token, need.Introspection, need.Revocation, need.Registration} {
+	for _, name := range []need.Need{need.Authorization, need.Token, need.Introspection, need.Revocation,
+		need.Registration} {
 		if s.Endpoint(name) == "" {
 			missing = append(missing, string(name))
 		}
@@ -134,27 +144,31 @@ func (q *questions) endpoints(s *check.Server, noMetadata bool) {
 	case len(missing) == 0, len(missing) == 1 && missing[0] == string(need.Registration): // most servers do without it
 		return
 	case noMetadata: // somebody has just said so
-	case !q.yes(fmt.Sprintf("The metadata does not name %s. Does the server have one of these?", strings.Join(missing, ", ")), false):
+	case !q.yes(fmt.Sprintf("The metadata does not name %s. Does the server have one of these?",
+		strings.Join(missing, ", ")), false):
 		return
 	}
 	for _, name := range missing {
-		address := q.ask(name+" (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL(name, text) }))
+		address := q.ask(name+" (Enter: there is none)",
+			target.Optional(func(text string) error { return target.CheckURL(name, text) }))
 		if address != "" {
 			s.Target.Endpoints[name] = address
 		}
 	}
 }
 
-// origins asks whether the origins of the metadata belong to the server, because the password and the secrets of clients
-// are sent only to origins of the target.
+// origins asks whether the origins of the metadata belong to the server, because the password and the secrets of
+// clients are sent only to origins of the target.
 func (q *questions) origins(s *check.Server) {
-	for _, name := range []need.Need{need.Authorization, need.Token, need.Registration, need.Introspection, need.Revocation, need.EndSession} {
+	for _, name := range []need.Need{need.Authorization, need.Token, need.Registration, need.Introspection,
+		need.Revocation, need.EndSession} {
 		address := s.Endpoint(name)
 		if address == "" || s.Owns(address) {
 			continue
 		}
 		origin := wire.Origin(address)
-		if q.yes(fmt.Sprintf("The metadata names %s at %s. Does this origin belong to the server?", name, wire.Printable(origin)), false) {
+		if q.yes(fmt.Sprintf("The metadata names %s at %s. Does this origin belong to the server?", name,
+			wire.Printable(origin)), false) {
 			s.Target.Origins = append(s.Target.Origins, origin)
 		}
 	}
@@ -179,13 +193,15 @@ func (q *questions) registration(s *check.Server, purpose Purpose) {
 
 // listen asks for the address at which logout tokens arrive.
 func (q *questions) listen() string {
-	return q.ask("host:port of this machine that the server can call when somebody logs out (Enter: there is none)", target.Optional(target.CheckListen))
+	return q.ask("host:port of this machine that the server can call when somebody logs out (Enter: there is none)",
+		target.Optional(target.CheckListen))
 }
 
 // usualScope returns the scopes that most clients of an OpenID Provider request, as far as the server lists them.
 func usualScope(s *check.Server) string {
 	usual := []string{"openid", "profile", "email", offlineAccess}
-	return strings.Join(slices.DeleteFunc(usual, func(scope string) bool { return !s.Metadata.Lists("scopes_supported", scope) }), " ")
+	return strings.Join(slices.DeleteFunc(usual,
+		func(scope string) bool { return !s.Metadata.Lists("scopes_supported", scope) }), " ")
 }
 
 const offlineAccess = "offline_access"
@@ -196,7 +212,8 @@ func (q *questions) scope(t *target.Target, usual string) {
 	if slices.Contains(strings.Fields(t.Scope), offlineAccess) {
 		// OIDC Core §11: offline access needs the person's consent.
 		t.Parameters = map[string]string{"prompt": "consent"}
-		q.say("  offline_access needs the person's consent (OIDC Core §11), so each request will have prompt=consent: see parameters in the file.\n")
+		q.say("  offline_access needs the person's consent (OIDC Core §11), so each request will have prompt=consent: see " +
+			"parameters in the file.\n")
 	}
 }
 
@@ -207,7 +224,8 @@ func (q *questions) clients(s *check.Server, purpose Purpose) {
 	rules, forFAPI := purpose.Rules, purpose.forFAPI()
 	for _, role := range need.Roles() {
 		switch {
-		case s.Target.Register != "" && role.Registrable(), role.Profile != "" && !forFAPI, purpose.Chosen && Needing(rules, role) == 0:
+		case s.Target.Register != "" && role.Registrable(), role.Profile != "" && !forFAPI,
+			purpose.Chosen && Needing(rules, role) == 0:
 		case role.Profile != "", role.First && s.Target.Register == "" && !forFAPI:
 			first = append(first, role)
 		default:
@@ -215,7 +233,8 @@ func (q *questions) clients(s *check.Server, purpose Purpose) {
 		}
 	}
 	if len(first) > 0 {
-		q.say("\nNow the clients, as you have registered them at the server. No program needs to answer at their redirect URIs.\n")
+		q.say("\nNow the clients, as you have registered them at the server. No program needs to answer at their redirect " +
+			"URIs.\n")
 	}
 	for _, role := range first {
 		q.client(s, role, Needing(rules, role))
@@ -245,9 +264,11 @@ func (q *questions) clients(s *check.Server, purpose Purpose) {
 
 // api asks for an API.
 func (q *questions) api(t *target.Target) {
-	t.API.URL = q.ask("URL of an API that accepts the server's access tokens (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
+	t.API.URL = q.ask("URL of an API that accepts the server's access tokens (Enter: there is none)",
+		target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
 	if t.API.URL != "" {
-		t.API.Restricted = q.ask("URL of this API that requires a certain scope (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
+		t.API.Restricted = q.ask("URL of this API that requires a certain scope (Enter: there is none)",
+			target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
 	}
 	if t.API.Restricted != "" {
 		t.API.Scope = q.ask("The required scope", required)
@@ -268,9 +289,11 @@ func (q *questions) client(s *check.Server, role need.Role, rules int) {
 	}
 	switch {
 	case role.Auth == need.CertificateAuth:
-		c.CertificateFile, c.KeyFile = q.ask("Its certificate, a PEM file", readable), q.ask("The private key of the certificate, a PEM file", readable)
+		c.CertificateFile, c.KeyFile = q.ask("Its certificate, a PEM file", readable),
+			q.ask("The private key of the certificate, a PEM file", readable)
 	case role.HasSecret():
-		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required), cmp.Or(role.Auth, secretMethod(s))
+		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required),
+			cmp.Or(role.Auth, secretMethod(s))
 	}
 	if n := len(role.RedirectURIs); n > 0 {
 		c.RedirectURIs = q.uris("Its redirect URI", role.RedirectURIs)

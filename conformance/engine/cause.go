@@ -50,7 +50,8 @@ func (r *Report) Causes() []Cause {
 		causes = append(causes, *c)
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
-		return cmp.Or(cmp.Compare(severity(a.Results[0]), severity(b.Results[0])), cmp.Compare(len(b.Results), len(a.Results)))
+		return cmp.Or(cmp.Compare(severity(a.Results[0]), severity(b.Results[0])),
+			cmp.Compare(len(b.Results), len(a.Results)))
 	})
 	return causes
 }
@@ -118,7 +119,8 @@ var (
 )
 
 // targetMistake is the end of a reason that a mistake in the target explains. Its beginning depends on the step.
-var targetMistake = regexp.MustCompile(`the server (asks for|does not accept) [^:\n]*: \S+ or \S+ of the target may be wrong`)
+var targetMistake = regexp.MustCompile(
+	`the server (asks for|does not accept) [^:\n]*: \S+ or \S+ of the target may be wrong`)
 
 // plainReason returns a reason without such values, and without repeated lines.
 func plainReason(reason string) string {
@@ -134,7 +136,8 @@ func plainReason(reason string) string {
 }
 
 func plain(text string) string {
-	text = pageText.ReplaceAllStringFunc(text, func(page string) string { // the text of a page can have the time or a number
+	// the text of a page can have the time or a number
+	text = pageText.ReplaceAllStringFunc(text, func(page string) string {
 		part := pageText.FindStringSubmatch(page)
 		return part[1] + " " + errorWord.FindString(part[2])
 	})

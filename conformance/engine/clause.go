@@ -46,7 +46,8 @@ func ClauseURL(r check.Rule) string {
 	if document == "" || clause == "" {
 		return document
 	}
-	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" || r.Document() == "CIMD" || r.Document() == "JARM" || strings.HasPrefix(r.Document(), "FAPI2") {
+	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" || r.Document() == "CIMD" ||
+		r.Document() == "JARM" || strings.HasPrefix(r.Document(), "FAPI2") {
 		part := "#section-"
 		if clause[0] >= 'A' {
 			part = "#appendix-"

@@ -25,10 +25,11 @@ type Registration struct {
 	clients  map[need.Need]*target.Client
 }
 
-// NewRegistration plans a client for each of the roles that the target lacks. The IDs and secrets are made up, so that the
-// target can have them before the clients are registered.
+// NewRegistration plans a client for each of the roles that the target lacks. The IDs and secrets are made up, so that
+// the target can have them before the clients are registered.
 func NewRegistration(t *target.Target, roles []need.Role) *Registration {
-	r := &Registration{target: t, endpoint: t.Endpoints[string(need.Registration)], clients: map[need.Need]*target.Client{}}
+	r := &Registration{target: t, endpoint: t.Endpoints[string(need.Registration)],
+		clients: map[need.Need]*target.Client{}}
 	for _, role := range roles {
 		if t.Clients[role.Name] != nil || role.Backchannel && t.Backchannel == "" {
 			continue
@@ -49,7 +50,8 @@ func NewRegistration(t *target.Target, roles []need.Role) *Registration {
 // ClientFormats are the ways to say which clients to register.
 func ClientFormats() map[string]func(*Registration, io.Writer) error {
 	return map[string]func(*Registration, io.Writer) error{
-		"text": (*Registration).Text, "curl": (*Registration).Curl, "kcadm": (*Registration).Keycloak, "hydra": (*Registration).Hydra,
+		"text": (*Registration).Text, "curl": (*Registration).Curl, "kcadm": (*Registration).Keycloak,
+		"hydra": (*Registration).Hydra,
 	}
 }
 
@@ -129,8 +131,9 @@ func (r *Registration) Keycloak(w io.Writer) error {
 		clients = append(clients, client)
 		if client["serviceAccountsEnabled"] == true {
 			// An import does not add the account of a client that acts on its own, with the roles that each account has.
-			accounts = append(accounts, map[string]any{"username": "service-account-" + r.clients[role.Name].ID, "enabled": true, "serviceAccountClientId": r.clients[role.Name].ID,
-				"realmRoles": []string{"default-roles-" + strings.ToLower(realm)}})
+			accounts = append(accounts, map[string]any{"username": "service-account-" + r.clients[role.Name].ID, "enabled": true,
+				"serviceAccountClientId": r.clients[role.Name].ID,
+				"realmRoles":             []string{"default-roles-" + strings.ToLower(realm)}})
 		}
 	}
 	list, err := encodeList(clients)
@@ -147,12 +150,14 @@ func (r *Registration) Keycloak(w io.Writer) error {
 	out.printf("#   kcadm.sh config credentials --server %s --realm master --user admin\n", wire.ShellWord(base))
 	out.printf("# If nobody can sign in yet, add a person:\n")
 	name := cmp.Or(r.target.User.Username, "alice")
-	out.printf("#   kcadm.sh create users -r %s -s %s -s enabled=true -s email=conformance@example.com -s emailVerified=true -s firstName=A -s lastName=B\n",
+	out.printf("#   kcadm.sh create users -r %s -s %s -s enabled=true -s email=conformance@example.com -s "+
+		"emailVerified=true -s firstName=A -s lastName=B\n",
 		wire.ShellWord(realm), wire.ShellWord("username="+name))
 	out.printf("#   kcadm.sh set-password -r %s --username %s\n", wire.ShellWord(realm), wire.ShellWord(name))
 	out.printf("kcadm.sh create partialImport -r %s -f - <<'EOF'\n%s\nEOF\n", wire.ShellWord(realm), text)
 	if len(without) > 0 {
-		out.printf("# Left out, because an authority has to issue their certificates first: %s.\n", strings.Join(without, ", "))
+		out.printf("# Left out, because an authority has to issue their certificates first: %s.\n",
+			strings.Join(without, ", "))
 	}
 	return out.err
 }
@@ -173,21 +178,26 @@ func keycloakRealm(issuer string) (base, realm string) {
 // keycloakClient returns a client as Keycloak represents it. Keycloak has no consent page for the password grant.
 func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	c, attributes := r.clients[role.Name], map[string]string{}
-	client := map[string]any{"clientId": c.ID, "protocol": "openid-connect", "publicClient": role.Public, "redirectUris": append([]string{}, role.RedirectURIs...),
-		"standardFlowEnabled": role.Grant == need.GrantCode, "consentRequired": role.Grant == need.GrantCode, "directAccessGrantsEnabled": role.Grant == need.GrantPassword,
-		"serviceAccountsEnabled": role.Grant == need.GrantMachine || role.Machine, "fullScopeAllowed": false, "attributes": attributes}
+	client := map[string]any{"clientId": c.ID, "protocol": "openid-connect", "publicClient": role.Public,
+		"redirectUris":        append([]string{}, role.RedirectURIs...),
+		"standardFlowEnabled": role.Grant == need.GrantCode, "consentRequired": role.Grant == need.GrantCode,
+		"directAccessGrantsEnabled": role.Grant == need.GrantPassword,
+		"serviceAccountsEnabled":    role.Grant == need.GrantMachine || role.Machine, "fullScopeAllowed": false,
+		"attributes": attributes}
 	switch {
 	case role.Grant == need.GrantDevice:
 		attributes["oauth2.device.authorization.grant.enabled"] = "true"
 	case role.Public:
-		attributes["pkce.code.challenge.method"] = "S256" // RFC 8252 §8.1: Keycloak can require PKCE of a client, and not of all
+		// RFC 8252 §8.1: Keycloak can require PKCE of a client, and not of all
+		attributes["pkce.code.challenge.method"] = "S256"
 	case role.Auth == need.PrivateKeyJWT:
 		client["clientAuthenticatorType"] = "client-jwt"
 		attributes["use.jwks.string"], attributes["token.endpoint.auth.signing.alg"] = "true", c.Signer.Algorithm
 		attributes["jwks.string"], _ = encode(c.Keys())                 // it has only texts
 		attributes["request.object.signature.alg"] = c.Signer.Algorithm // without it Keycloak accepts none too
 		if role.Profile != "" {
-			attributes["require.pushed.authorization.requests"], attributes["dpop.bound.access.tokens"], attributes["pkce.code.challenge.method"] = "true", "true", "S256"
+			attributes["require.pushed.authorization.requests"], attributes["dpop.bound.access.tokens"],
+				attributes["pkce.code.challenge.method"] = "true", "true", "S256"
 		}
 		if role.Profile == need.ProfileMessages {
 			attributes["request.object.required"], attributes["authorization.signed.response.alg"] = "request only", "PS256"
@@ -202,7 +212,8 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 		attributes["post.logout.redirect.uris"] = strings.Join(role.AfterLogout, "##")
 	}
 	if role.Backchannel {
-		attributes["backchannel.logout.url"], attributes["backchannel.logout.session.required"] = "http://"+r.target.Backchannel+"/logout", "true"
+		attributes["backchannel.logout.url"], attributes["backchannel.logout.session.required"] = "http://"+
+			r.target.Backchannel+"/logout", "true"
 	}
 	if role.IDTokenAlgorithm != "" {
 		attributes["id.token.signed.response.alg"] = role.IDTokenAlgorithm
@@ -212,7 +223,8 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	}
 	if role.SignedAccess { // RFC 9068 §3: a token has a default audience, which Keycloak has for each client
 		attributes["access.token.header.type.rfc9068"] = "true"
-		client["protocolMappers"] = keycloakMapper("oidc-audience-mapper", "included.custom.audience", "https://api.example", "access.token.claim", "true")
+		client["protocolMappers"] = keycloakMapper("oidc-audience-mapper", "included.custom.audience", "https://api.example",
+			"access.token.claim", "true")
 	}
 	if role.Pairwise {
 		client["protocolMappers"] = keycloakMapper("oidc-sha256-pairwise-sub-mapper", "pairwiseSubAlgorithmSalt", rand.Text())
@@ -220,7 +232,8 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	return client
 }
 
-// keycloakMapper returns a mapper, which puts claims into tokens. The names of its settings alternate with their values.
+// keycloakMapper returns a mapper, which puts claims into tokens. The names of its settings alternate with their
+// values.
 func keycloakMapper(kind string, settings ...string) []map[string]any {
 	config := map[string]string{}
 	for i := 0; i+1 < len(settings); i += 2 {
@@ -266,12 +279,14 @@ func (r *Registration) Hydra(w io.Writer) error {
 		ids = append(ids, fmt.Sprint(c["client_id"]))
 	}
 	out.printf("# For Ory Hydra 2.3 and later. The endpoint is that of the administration API.\n")
-	out.printf("# If clients with these IDs exist, delete them first:\n#   hydra delete oauth2-client --endpoint %s %s\n", admin, strings.Join(ids, " "))
+	out.printf("# If clients with these IDs exist, delete them first:\n#   hydra delete oauth2-client --endpoint %s %s\n",
+		admin, strings.Join(ids, " "))
 	out.printf("hydra import oauth2-client --endpoint %s <<'EOF'\n%s\nEOF\n", admin, text)
 	if len(without) > 0 {
 		out.printf("# Left out, because Hydra has no such clients: %s.\n", strings.Join(without, ", "))
 	}
-	out.printf("# Pairwise subjects need oidc.subject_identifiers.supported_types: [public, pairwise] in the configuration.\n")
+	out.printf("# Pairwise subjects need oidc.subject_identifiers.supported_types: [public, pairwise] in the " +
+		"configuration.\n")
 	out.printf("# Tokens are introspected by the administration API, which asks callers for no credentials by itself.\n")
 	if r.target.Endpoints[string(need.Introspection)] == "" {
 		out.printf("# Add to the target file:\n#   endpoints: {introspection_endpoint: %s/admin/oauth2/introspect}\n", admin)
@@ -279,11 +294,12 @@ func (r *Registration) Hydra(w io.Writer) error {
 	return out.err
 }
 
-// lacks reports whether a format cannot register a client of a role. An authority has to issue a certificate first. Hydra
-// signs ID tokens with one algorithm for all clients, and has neither the password grant nor client_secret_jwt, nor what
-// FAPI 2.0 requires.
+// lacks reports whether a format cannot register a client of a role. An authority has to issue a certificate first.
+// Hydra signs ID tokens with one algorithm for all clients, and has neither the password grant nor client_secret_jwt,
+// nor what FAPI 2.0 requires.
 func lacks(format string, role need.Role) bool {
-	hydra := format == "hydra" && (role.IDTokenAlgorithm != "" || role.Grant == need.GrantPassword || role.Auth == need.SecretJWT)
+	hydra := format == "hydra" &&
+		(role.IDTokenAlgorithm != "" || role.Grant == need.GrantPassword || role.Auth == need.SecretJWT)
 	return hydra || role.Auth == need.CertificateAuth
 }
 

@@ -84,14 +84,16 @@ type (
 
 // Verdict says in a sentence or two what the run found.
 func (r *Report) Verdict() string {
-	failed, held, blocked := r.Count(check.Fail, check.Must), r.Count(check.Pass, check.Must), r.Count(check.Blocked, check.Must)
+	failed, held, blocked := r.Count(check.Fail, check.Must), r.Count(check.Pass, check.Must),
+		r.Count(check.Blocked, check.Must)
 	var b strings.Builder
 	switch {
 	case failed > 0:
 		fmt.Fprintf(&b, "%d of the %d MUST rules that could be tried %s%s.", failed, failed+held,
 			number(failed, "does not hold", "do not hold"), r.aboutSecurity(check.Must))
 	case blocked > 0:
-		fmt.Fprintf(&b, "%d of %d MUST rules could not be tried, because a step before %s did not work.", blocked, blocked+held, number(blocked, "it", "them"))
+		fmt.Fprintf(&b, "%d of %d MUST rules could not be tried, because a step before %s did not work.", blocked,
+			blocked+held, number(blocked, "it", "them"))
 		if held > 0 {
 			fmt.Fprintf(&b, " The other %s.", number(held, "one holds", fmt.Sprintf("%d hold", held)))
 		}
@@ -103,16 +105,19 @@ func (r *Report) Verdict() string {
 		b.WriteString("No MUST rule could be tried.")
 	}
 	if missed := r.Count(check.Fail, check.Should); missed > 0 {
-		fmt.Fprintf(&b, " %d of %d SHOULD rules %s not followed.", missed, missed+r.Count(check.Pass, check.Should), number(missed, "is", "are"))
+		fmt.Fprintf(&b, " %d of %d SHOULD rules %s not followed.", missed, missed+r.Count(check.Pass, check.Should),
+			number(missed, "is", "are"))
 	}
 	if blocked > 0 && failed > 0 {
-		fmt.Fprintf(&b, " %d more MUST %s not reached: a step before %s did not work.", blocked, number(blocked, "rule was", "rules were"), number(blocked, "it", "them"))
+		fmt.Fprintf(&b, " %d more MUST %s not reached: a step before %s did not work.", blocked,
+			number(blocked, "rule was", "rules were"), number(blocked, "it", "them"))
 	}
 	if open := r.Count(check.Blocked, "") - blocked + r.Count(check.Skip, ""); open > 0 {
 		fmt.Fprintf(&b, " %d %s not tried.", open, number(open, "rule was", "rules were"))
 	}
 	if broken := r.Count(check.Broken, ""); broken > 0 {
-		fmt.Fprintf(&b, " %d %s broken, and of %s rules nothing is known.", broken, number(broken, "check is", "checks are"), number(broken, "its", "their"))
+		fmt.Fprintf(&b, " %d %s broken, and of %s rules nothing is known.", broken, number(broken, "check is", "checks are"),
+			number(broken, "its", "their"))
 	}
 	if r.Baseline != nil {
 		fmt.Fprintf(&b, " Compared with %s: %s.", r.Baseline.File, r.Baseline.Summary())
@@ -138,9 +143,11 @@ func number(n int, one, many string) string {
 }
 
 func (r *Report) document() *htmlReport {
-	page := &htmlReport{Issuer: r.Issuer, Verdict: r.Verdict(), Tone: r.tone(), Levels: []check.Level{check.Must, check.Should, check.May}, Facts: []htmlFact{
-		{"Issuer", r.Issuer}, {"Target", r.Target}, {"Rules", r.Selection}, {"Checked", r.Began.Format("2 January 2006, 15:04 MST")},
-		{"Took", r.Duration.Round(100 * time.Millisecond).String()}, {"Runner", r.Version}}}
+	page := &htmlReport{Issuer: r.Issuer, Verdict: r.Verdict(), Tone: r.tone(),
+		Levels: []check.Level{check.Must, check.Should, check.May}, Facts: []htmlFact{
+			{"Issuer", r.Issuer}, {"Target", r.Target}, {"Rules", r.Selection},
+			{"Checked", r.Began.Format("2 January 2006, 15:04 MST")},
+			{"Took", r.Duration.Round(100 * time.Millisecond).String()}, {"Runner", r.Version}}}
 	if r.Hung != "" {
 		page.Hung = hung + r.Hung
 	}
@@ -173,7 +180,8 @@ func (r *Report) document() *htmlReport {
 		rule.Again, rule.Shared = shown[rule.ID], rule.Cause > 0 && page.Causes[rule.Cause-1].Total > 1
 		d := titles[result.Rule.Document()]
 		if n := len(page.Documents); n == 0 || page.Documents[n-1].ID != d.ID {
-			page.Documents = append(page.Documents, htmlDocument{ID: d.ID, Cited: d.Cited, Title: d.Title, URL: documentURL(d.ID)})
+			page.Documents = append(page.Documents,
+				htmlDocument{ID: d.ID, Cited: d.Cited, Title: d.Title, URL: documentURL(d.ID)})
 		}
 		page.Documents[len(page.Documents)-1].add(result, rule)
 	}
@@ -204,7 +212,8 @@ func (r *Report) outcomes() []htmlOutcome {
 }
 
 func (r *Report) htmlRule(result check.Result, titles map[string]check.Document, cause int) htmlRule {
-	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, outcome: r.outcome(result), URL: ClauseURL(result.Rule), Cause: cause}
+	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, outcome: r.outcome(result),
+		URL: ClauseURL(result.Rule), Cause: cause}
 	rule.Cited = titles[result.Rule.Document()].Cited + " " + clauseText(result.Rule.Clause())
 	if result.Rule.Check != nil {
 		rule.About, rule.Clause = result.Rule.About(), Clause(titles[result.Rule.Document()].Cited, result.Rule)
@@ -220,10 +229,12 @@ func (r *Report) htmlRule(result check.Result, titles map[string]check.Document,
 		}
 	}
 	if leftover {
-		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)
+		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.",
+			e.Line, r.Baseline.File)
 	}
 	if shows(result) {
-		rule.Exchange, rule.Second, rule.Steps, rule.Earlier = trimmed(result.Exchange), trimmed(result.Second), result.Steps, result.Earlier
+		rule.Exchange, rule.Second, rule.Steps, rule.Earlier = trimmed(result.Exchange), trimmed(result.Second), result.Steps,
+			result.Earlier
 	}
 	return rule
 }

@@ -31,7 +31,8 @@ type jsonResult struct {
 func (r *Report) JSON(w io.Writer) error {
 	results := make([]jsonResult, 0, len(r.Results))
 	for _, x := range r.Results {
-		one := jsonResult{ID: x.Rule.ID, Level: x.Rule.Level, Text: x.Rule.Text, Clause: ClauseURL(x.Rule), About: x.Rule.About(),
+		one := jsonResult{ID: x.Rule.ID, Level: x.Rule.Level, Text: x.Rule.Text, Clause: ClauseURL(x.Rule),
+			About: x.Rule.About(),
 			Binds: x.Rule.Binds, Sentence: x.Rule.Sentence, Status: x.Status, Reason: reasonOf(x), Seconds: x.Duration.Seconds()}
 		if e, known, _ := r.entry(x); known {
 			one.Known = e.Reason
@@ -55,5 +56,6 @@ func (r *Report) JSON(w io.Writer) error {
 		Causes   []jsonCause   `json:"causes"`
 		Unruled  []Advertised  `json:"advertised_not_checked,omitempty"`
 		Results  []jsonResult  `json:"results"`
-	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Hung, r.Baseline.json(), r.jsonCauses(), r.Unruled, results})
+	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Hung, r.Baseline.json(),
+		r.jsonCauses(), r.Unruled, results})
 }

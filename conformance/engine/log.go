@@ -106,7 +106,8 @@ func logText(r check.Result) string {
 		fmt.Fprintln(&b, inside(r.Reason))
 	}
 	for i, x := range r.Log {
-		fmt.Fprintf(&b, "\n=== Request %d of %d\n\n%s\n=== Answer\n\n%s\n=== To repeat it\n\n%s\n", i+1, len(r.Log), inside(x.Sent), inside(x.Got), inside(x.Repeat))
+		fmt.Fprintf(&b, "\n=== Request %d of %d\n\n%s\n=== Answer\n\n%s\n=== To repeat it\n\n%s\n", i+1, len(r.Log),
+			inside(x.Sent), inside(x.Got), inside(x.Repeat))
 	}
 	return b.String()
 }

@@ -14,8 +14,8 @@ type Purpose struct {
 	Format string // one of ClientFormats, or "": nothing is printed
 }
 
-// Roles returns the roles of the clients to register. If the chosen rules need clients of FAPI 2.0, these are all: the few
-// other rules of its profiles use clients that such a server may not allow.
+// Roles returns the roles of the clients to register. If the chosen rules need clients of FAPI 2.0, these are all: the
+// few other rules of its profiles use clients that such a server may not allow.
 func (p Purpose) Roles() []need.Role {
 	forFAPI := p.forFAPI()
 	return slices.DeleteFunc(need.Roles(), func(r need.Role) bool {
@@ -25,5 +25,6 @@ func (p Purpose) Roles() []need.Role {
 
 // forFAPI reports whether the chosen rules need clients of FAPI 2.0.
 func (p Purpose) forFAPI() bool {
-	return p.Chosen && slices.ContainsFunc(need.Roles(), func(r need.Role) bool { return r.Profile != "" && Needing(p.Rules, r) > 0 })
+	return p.Chosen && slices.ContainsFunc(need.Roles(),
+		func(r need.Role) bool { return r.Profile != "" && Needing(p.Rules, r) > 0 })
 }

@@ -23,7 +23,8 @@ import (
 func (r *Runner) register(ctx context.Context) error {
 	address := r.Endpoint(need.Registration)
 	if address == "" {
-		return errors.New("the target contains register, but the metadata of the server has no registration_endpoint: if it has one, name it in the target under endpoints")
+		return errors.New("the target contains register, but the metadata of the server has no registration_endpoint: if " +
+			"it has one, name it in the target under endpoints")
 	}
 	var refused error
 	for _, role := range need.Roles() {
@@ -47,7 +48,8 @@ func (r *Runner) register(ctx context.Context) error {
 	case len(r.Target.Clients) > 0:
 		return nil
 	case refused != nil && r.Target.InitialAccessToken == "":
-		return fmt.Errorf("%w. If the server requires an initial access token, name it in the target as initial_access_token", refused)
+		return fmt.Errorf("%w. If the server requires an initial access token, name it in the target as initial_access_token",
+			refused)
 	}
 	return refused
 }
@@ -105,7 +107,8 @@ func (r *Runner) bodies(role need.Role, c *target.Client) []map[string]any {
 	// A grant that the server does not have would be refused, and is not what the role is for.
 	if listed, known := r.Metadata.List("grant_types_supported"); known {
 		grants, _ := first["grant_types"].([]string)
-		first["grant_types"] = slices.DeleteFunc(grants, func(grant string) bool { return grant != role.Grant && !slices.Contains(listed, grant) })
+		first["grant_types"] = slices.DeleteFunc(grants,
+			func(grant string) bool { return grant != role.Grant && !slices.Contains(listed, grant) })
 	}
 	all := []map[string]any{first}
 	// RFC 7591 §2: without a scope, the server registers the client with its own choice. Some servers know openid as a
@@ -147,7 +150,8 @@ func (r *Runner) askForClient(ctx context.Context, address string, metadata map[
 // show nothing.
 func dropped(requested, registered map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(requested)) {
-		if slices.Contains([]string{"client_name", "scope", "token_endpoint_auth_method", "response_types", "application_type", "jwks", "backchannel_logout_session_required"}, name) {
+		if slices.Contains([]string{"client_name", "scope", "token_endpoint_auth_method", "response_types",
+			"application_type", "jwks", "backchannel_logout_session_required"}, name) {
 			continue
 		}
 		want, err := json.Marshal(requested[name])
@@ -183,7 +187,8 @@ func (r *Runner) dropMachine(ctx context.Context) {
 	r.Check(ctx, check.Rule{Needs: []need.Need{need.Machine, need.Token}, Check: func(t *check.T) {
 		if t.AsMachine(t.Client(need.Machine).Credentials()).Text("error") == "unsupported_grant_type" {
 			delete(r.Target.Clients, need.Machine)
-			r.Refusals[need.Machine] = errors.New("the server does not support the client credentials grant: its metadata does not list it, and its token endpoint answers unsupported_grant_type")
+			r.Refusals[need.Machine] = errors.New("the server does not support the client credentials grant: its metadata " +
+				"does not list it, and its token endpoint answers unsupported_grant_type")
 		}
 	}})
 }
@@ -249,7 +254,8 @@ func (r *Runner) learnAssertions(ctx context.Context, rules []check.Rule) {
 
 // authenticated reports whether an answer of the token endpoint shows that the server accepts the credentials.
 func authenticated(a *wire.Answer) bool {
-	return a.Granted() || a.Status == http.StatusBadRequest && !slices.Contains([]string{"", "invalid_client", "invalid_request"}, a.Text("error"))
+	return a.Granted() || a.Status == http.StatusBadRequest &&
+		!slices.Contains([]string{"", "invalid_client", "invalid_request"}, a.Text("error"))
 }
 
 // introspectOwn lets the client machine introspect tokens if no other client of the target may, and if the server
@@ -260,8 +266,10 @@ func (r *Runner) introspectOwn(ctx context.Context) {
 	}
 	r.Check(ctx, check.Rule{Needs: []need.Need{need.Machine, need.Token, need.Introspection}, Check: func(t *check.T) {
 		machine := *t.Client(need.Machine)
-		if t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), machine.Credentials()).JSON()["active"] != true {
-			r.Refusals[need.Introspect] = errors.New("the target has no client introspection under clients: a confidential client that may introspect tokens. The client machine may not introspect its own token")
+		if t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access),
+			machine.Credentials()).JSON()["active"] != true {
+			r.Refusals[need.Introspect] = errors.New("the target has no client introspection under clients: a confidential " +
+				"client that may introspect tokens. The client machine may not introspect its own token")
 			return
 		}
 		machine.Role = need.Introspect
@@ -287,7 +295,9 @@ func (r *Runner) Staying(rules []check.Rule) string {
 			registering++
 		}
 	}
-	return fmt.Sprintf("the server returns no registration_client_uri (RFC 7592), so that nobody can delete the %d clients of this run, nor those that %d of the rules register. Their names begin with conformance. To register none in the next run, write register: reuse into the target, which keeps those of this run, or name clients in it",
+	return fmt.Sprintf("the server returns no registration_client_uri (RFC 7592), so that nobody can delete the %d "+
+		"clients of this run, nor those that %d of the rules register. Their names begin with conformance. To register "+
+		"none in the next run, write register: reuse into the target, which keeps those of this run, or name clients in it",
 		staying, registering)
 }
 
@@ -313,7 +323,8 @@ func (r *Runner) Close(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			all = errors.Join(all, errors.New(r.Plain(fmt.Sprintf("the client %s (%s) stays registered: %s", c.ID, c.Role, err))))
+			all = errors.Join(all,
+				errors.New(r.Plain(fmt.Sprintf("the client %s (%s) stays registered: %s", c.ID, c.Role, err))))
 		}
 	}
 	r.made = nil
@@ -321,10 +332,13 @@ func (r *Runner) Close(ctx context.Context) error {
 		all = errors.Join(all, errors.New(r.Plain(text)))
 	}
 	if all != nil {
-		all = errors.Join(all, errors.New("delete these clients in the administration of the server: their names begin with conformance"))
+		all = errors.Join(all,
+			errors.New("delete these clients in the administration of the server: their names begin with conformance"))
 	}
 	if len(forgotten) > 0 {
-		all = errors.Join(all, fmt.Errorf("%w: %s. It may have lost them during the run, and then results that need them say nothing", errForgotten, strings.Join(forgotten, ", ")))
+		all = errors.Join(all,
+			fmt.Errorf("%w: %s. It may have lost them during the run, and then results that need them say nothing", errForgotten,
+				strings.Join(forgotten, ", ")))
 	}
 	return errors.Join(all, r.StopListener(), r.StopDocuments())
 }
@@ -349,7 +363,8 @@ func (r *Runner) remove(ctx context.Context, c *target.Client) error {
 	if err != nil {
 		return err
 	}
-	if a.Status == http.StatusUnauthorized || a.Status == http.StatusNotFound { // RFC 7592 §2.3: a client that does not exist
+	// RFC 7592 §2.3: a client that does not exist
+	if a.Status == http.StatusUnauthorized || a.Status == http.StatusNotFound {
 		return errForgotten
 	}
 	if a.Status/100 != 2 {

@@ -17,18 +17,23 @@ import (
 
 // A client is not used if the server registered it otherwise than requested (RFC 7591 §3.2.1).
 func TestRegisterDropped(t *testing.T) {
-	requested := map[string]any{"client_name": "conformance", "redirect_uris": []string{"https://client.example/"}, "grant_types": []string{"authorization_code", "refresh_token"},
+	requested := map[string]any{"client_name": "conformance", "redirect_uris": []string{"https://client.example/"},
+		"grant_types":                  []string{"authorization_code", "refresh_token"},
 		"id_token_signed_response_alg": "HS256", "require_auth_time": true, "backchannel_logout_session_required": true}
-	full := `"redirect_uris":["https://client.example/"],"grant_types":["refresh_token","authorization_code","implicit"],"id_token_signed_response_alg":"HS256","require_auth_time":true`
+	full :=
+		`"redirect_uris":["https://client.example/"],"grant_types":["refresh_token","authorization_code","implicit"],"id_token_signed_response_alg":"HS256","require_auth_time":true`
 	for answer, want := range map[string]string{
 		`{` + full + `}`: "",
-		`{"id_token_signed_response_alg":"HS256","require_auth_time":true}`:                        "",
-		`{` + strings.Replace(full, "HS256", "RS256", 1) + `}`:                                     `id_token_signed_response_alg "HS256"`,
-		`{` + full + `,"backchannel_logout_session_required":false}`:                               "", // no role needs it
-		`{"require_auth_time":true}`:                                                               `id_token_signed_response_alg "HS256"`,
-		`{` + strings.Replace(full, "true", "false", 1) + `}`:                                      `require_auth_time true`,
-		`{` + strings.Replace(full, `"refresh_token",`, "", 1) + `}`:                               `grant_types ["authorization_code","refresh_token"]`,
-		`{` + strings.Replace(full, `["https://client.example/"]`, `"https://client.example/"`, 1): `redirect_uris ["https://client.example/"]`,
+		`{"id_token_signed_response_alg":"HS256","require_auth_time":true}`: "",
+		`{` + strings.Replace(full, "HS256", "RS256", 1) +
+			`}`: `id_token_signed_response_alg "HS256"`,
+		`{` + full + `,"backchannel_logout_session_required":false}`: "", // no role needs it
+		`{"require_auth_time":true}`:                                 `id_token_signed_response_alg "HS256"`,
+		`{` + strings.Replace(full, "true", "false", 1) + `}`:        `require_auth_time true`,
+		`{` + strings.Replace(full, `"refresh_token",`, "", 1) +
+			`}`: `grant_types ["authorization_code","refresh_token"]`,
+		`{` + strings.Replace(full, `["https://client.example/"]`, `"https://client.example/"`,
+			1): `redirect_uris ["https://client.example/"]`,
 	} {
 		if !strings.HasSuffix(answer, "}") {
 			answer += "}"
@@ -70,8 +75,10 @@ func office(t *testing.T, statuses map[string]int, otherwise int) (*httptest.Ser
 		}
 		w.WriteHeader(status)
 	})
-	return server, &target.Target{Issuer: server.URL, Endpoints: map[string]string{"token_endpoint": server.URL + "/token"}, Clients: map[need.Need]*target.Client{
-		need.Machine: {ID: "machine", Secret: "a-secret"}, need.Code: {ID: "code", Secret: "a-secret", RedirectURIs: []string{"https://client.example/"}}}}
+	return server, &target.Target{Issuer: server.URL,
+		Endpoints: map[string]string{"token_endpoint": server.URL + "/token"}, Clients: map[need.Need]*target.Client{
+			need.Machine: {ID: "machine", Secret: "a-secret"},
+			need.Code:    {ID: "code", Secret: "a-secret", RedirectURIs: []string{"https://client.example/"}}}}
 }
 
 func checkOne(t *testing.T, of *target.Target, one func(*check.T)) check.Result {
@@ -146,7 +153,8 @@ func TestRegisterDropsAClient(t *testing.T) {
 			return
 		}
 		delete(asked, "id_token_signed_response_alg")
-		asked["client_id"], asked["client_secret"], asked["registration_client_uri"], asked["registration_access_token"] = "one", "a-secret", server.URL+"/register/one", "manage"
+		asked["client_id"], asked["client_secret"], asked["registration_client_uri"],
+			asked["registration_access_token"] = "one", "a-secret", server.URL+"/register/one", "manage"
 		left["one"] = true
 		_ = json.NewEncoder(w).Encode(asked)
 	})
@@ -154,10 +162,13 @@ func TestRegisterDropsAClient(t *testing.T) {
 		delete(left, "one")
 		w.WriteHeader(http.StatusNoContent)
 	})
-	of := &target.Target{Issuer: server.URL, Register: target.Once, Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL + "/register"},
+	of := &target.Target{Issuer: server.URL, Register: target.Once,
+		Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL +
+			"/register"},
 		Clients: map[need.Need]*target.Client{need.Machine: {ID: "machine", Secret: "a-secret"}}}
 	result := checkOne(t, of, func(t *check.T) { t.Client(need.HS256) })
-	if result.Status != check.Skip || !strings.Contains(result.Reason, `it registered the client without id_token_signed_response_alg "HS256"`) {
+	if result.Status != check.Skip ||
+		!strings.Contains(result.Reason, `it registered the client without id_token_signed_response_alg "HS256"`) {
 		t.Errorf("%s: %s", result.Status, result.Reason)
 	}
 	if len(left) > 0 {
@@ -187,8 +198,10 @@ func TestRegisterWithoutScope(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(asked)
 	}))
 	defer server.Close()
-	of := &target.Target{Issuer: server.URL, Register: target.Once, Scope: "openid email", Clients: map[need.Need]*target.Client{},
-		Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL + "/register"}}
+	of := &target.Target{Issuer: server.URL, Register: target.Once, Scope: "openid email",
+		Clients: map[need.Need]*target.Client{},
+		Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL +
+			"/register"}}
 	result := checkOne(t, of, func(t *check.T) { t.Client(need.Code) })
 	if result.Status != check.Pass || len(scopes) < 2 || scopes[0] != "openid email" || scopes[1] != nil {
 		t.Errorf("%s: %s; the scopes of the requests: %v", result.Status, result.Reason, scopes)
@@ -212,11 +225,16 @@ func TestCloseWithoutTheClients(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	defer server.Close()
 	closed := func() error {
-		r := &Runner{Server: check.NewServer(&target.Target{Issuer: server.URL, Endpoints: map[string]string{"registration_endpoint": server.URL}}, wire.NewNetwork(wire.Options{})), made: []*target.Client{
-			{ID: "1", Role: need.Code, Configuration: server.URL + "/1"}, {ID: "2", Role: need.Public, Configuration: server.URL + "/2"}}}
+		r := &Runner{Server: check.NewServer(&target.Target{Issuer: server.URL,
+			Endpoints: map[string]string{"registration_endpoint": server.URL}}, wire.NewNetwork(wire.Options{})),
+			made: []*target.Client{
+				{ID: "1", Role: need.Code, Configuration: server.URL + "/1"},
+				{ID: "2", Role: need.Public, Configuration: server.URL + "/2"}}}
 		return r.Close(t.Context())
 	}
-	if err := closed(); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "the server does not know these clients any more, which it registered for the run: code, public.") {
+	if err := closed(); err == nil || strings.Contains(err.Error(), "\n") ||
+		!strings.HasPrefix(err.Error(), "the server does not know these clients any more, which it registered for the run: "+
+			"code, public.") {
 		t.Errorf("%v", err)
 	}
 	status = http.StatusInternalServerError

@@ -86,7 +86,8 @@ func (r *Report) Summary() string {
 	add(r.Count(check.Unobservable, ""), string(check.Unobservable))
 	add(r.Count(check.Inapplicable, ""), "without a check")
 	add(r.Count(check.Broken, ""), string(check.Broken))
-	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
+	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond),
+		strings.Join(parts, ", "))
 }
 
 // aboutSecurity says how many of the failures with a level are about security, if any are.
@@ -129,7 +130,8 @@ func shows(r check.Result) bool {
 // Formats are the formats of a report.
 func Formats() map[string]func(*Report, io.Writer) error {
 	return map[string]func(*Report, io.Writer) error{
-		"text": (*Report).Text, "json": harmless((*Report).JSON), "junit": harmless((*Report).JUnit), "html": harmless((*Report).HTML),
+		"text": (*Report).Text, "json": harmless((*Report).JSON), "junit": harmless((*Report).JUnit),
+		"html": harmless((*Report).HTML),
 	}
 }
 
@@ -200,7 +202,8 @@ func (r *Report) counting(out *lines) {
 			blocked++
 		default:
 			line, _, _ := strings.Cut(result.Reason, "\n")
-			out.printf("  %s %s %s, %s: %s\n", outcomeOf(result).word(), result.Rule.Level, result.Rule.ID, result.Rule.About(), line)
+			out.printf("  %s %s %s, %s: %s\n", outcomeOf(result).word(), result.Rule.Level, result.Rule.ID,
+				result.Rule.About(), line)
 		}
 	}
 	if blocked > 0 {

@@ -21,8 +21,10 @@ type Runner struct {
 }
 
 // NewRunner reads the server's metadata, and registers clients if the target says so. Close deletes them.
-func NewRunner(ctx context.Context, target *target.Target, documents []check.Document, o wire.Options) (*Runner, error) {
-	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), workers: cmp.Or(o.Workers, wire.InFlight), documents: documents}
+func NewRunner(ctx context.Context, target *target.Target, documents []check.Document,
+	o wire.Options) (*Runner, error) {
+	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), workers: cmp.Or(o.Workers, wire.InFlight),
+		documents: documents}
 	err := r.Discover(ctx)
 	if err != nil {
 		return nil, err
@@ -52,7 +54,8 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 // repeats each check that failed, alone. It calls progress when the result of a rule is known.
 func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(check.Result)) *Report {
 	r.learnAssertions(ctx, rules)
-	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents, Results: make([]check.Result, len(rules))}
+	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents,
+		Results: make([]check.Result, len(rules))}
 	var mu sync.Mutex
 	try := func(i int) {
 		result := bounded(ctx, rules[i], r.Check)
@@ -161,9 +164,11 @@ func (r *Runner) repeat(ctx context.Context, rule check.Rule, first check.Result
 		return second
 	}
 	both := first
-	both.Status, both.Second, both.Duration, both.Log = check.Flaky, second.Exchange, second.Duration, append(first.Log, second.Log...)
+	both.Status, both.Second, both.Duration, both.Log = check.Flaky, second.Exchange, second.Duration,
+		append(first.Log, second.Log...)
 	if second.Status == check.Blocked {
-		both.Status, both.Reason = check.Blocked, "The check could not be repeated alone: "+second.Reason+"\nBeside other checks it had failed: "+first.Reason
+		both.Status, both.Reason = check.Blocked, "The check could not be repeated alone: "+second.Reason+
+			"\nBeside other checks it had failed: "+first.Reason
 	}
 	return both
 }

@@ -35,7 +35,8 @@ func newDoor(t *testing.T) *door {
 	d.Server = httptest.NewServer(mux)
 	t.Cleanup(d.Close)
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": d.URL, "authorization_endpoint": d.URL + "/authorize", "token_endpoint": d.URL + "/token"})
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": d.URL, "authorization_endpoint": d.URL + "/authorize",
+			"token_endpoint": d.URL + "/token"})
 	})
 	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
@@ -51,10 +52,12 @@ func newDoor(t *testing.T) *door {
 			http.SetCookie(w, &http.Cookie{Name: "session", Value: "a-session-of-alice"})
 		case err != nil || session.Value == "":
 			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprint(w, `<form method="post"><input name="login"><input type="password" name="password"><button>Go</button></form>`)
+			fmt.Fprint(w,
+				`<form method="post"><input name="login"><input type="password" name="password"><button>Go</button></form>`)
 			return
 		}
-		http.Redirect(w, r, r.Form.Get("redirect_uri")+"?"+url.Values{"code": {"a-code"}, "state": r.Form["state"]}.Encode(), http.StatusFound)
+		http.Redirect(w, r, r.Form.Get("redirect_uri")+"?"+url.Values{"code": {"a-code"}, "state": r.Form["state"]}.Encode(),
+			http.StatusFound)
 	})
 	mux.HandleFunc("/token", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
 	return d
@@ -80,8 +83,9 @@ func (d *door) runUntil(ctx context.Context, t *testing.T, rules ...check.Rule) 
 
 func (d *door) runAs(ctx context.Context, t *testing.T, password string, rules ...check.Rule) []check.Result {
 	t.Helper()
-	of := &target.Target{Issuer: d.URL, User: target.User{Username: "alice", Password: password}, Clients: map[need.Need]*target.Client{
-		need.Code: {ID: "client", Secret: "a-secret", RedirectURIs: []string{"https://client.example/code"}}}}
+	of := &target.Target{Issuer: d.URL, User: target.User{Username: "alice", Password: password},
+		Clients: map[need.Need]*target.Client{
+			need.Code: {ID: "client", Secret: "a-secret", RedirectURIs: []string{"https://client.example/code"}}}}
 	err := of.Check()
 	if err != nil {
 		t.Fatal(err)
@@ -143,20 +147,26 @@ func TestRunRepeats(t *testing.T) {
 		}
 	}
 	flaky := results[0]
-	if flaky.Exchange == nil || !strings.Contains(flaky.Exchange.Sent, "/run-1") || flaky.Second == nil || !strings.Contains(flaky.Second.Sent, "/run-2") {
+	if flaky.Exchange == nil || !strings.Contains(flaky.Exchange.Sent, "/run-1") || flaky.Second == nil ||
+		!strings.Contains(flaky.Second.Sent, "/run-2") {
 		t.Errorf("the flaky rule has the exchanges %+v and %+v", flaky.Exchange, flaky.Second)
 	}
 	undecided := results[4]
-	if undecided.Exchange == nil || !strings.Contains(undecided.Exchange.Sent, "/undecided-1") || undecided.Second == nil || !strings.Contains(undecided.Second.Sent, "/undecided-2") ||
-		undecided.Reason != "The check could not be repeated alone: there is no code\nBeside other checks it had failed: it fails at first" {
-		t.Errorf("the undecided rule has the reason %q and the exchanges %+v and %+v", undecided.Reason, undecided.Exchange, undecided.Second)
+	if undecided.Exchange == nil || !strings.Contains(undecided.Exchange.Sent, "/undecided-1") ||
+		undecided.Second == nil || !strings.Contains(undecided.Second.Sent, "/undecided-2") ||
+		undecided.Reason != "The check could not be repeated alone: there is no code\nBeside other checks it had failed: "+
+			"it fails at first" {
+		t.Errorf("the undecided rule has the reason %q and the exchanges %+v and %+v", undecided.Reason, undecided.Exchange,
+			undecided.Second)
 	}
 	var text strings.Builder
 	err := (&Report{Results: results[4:5]}).Text(&text)
-	if err != nil || !strings.Contains(text.String(), "/undecided-1") || !strings.Contains(text.String(), "when it was repeated alone:") {
+	if err != nil || !strings.Contains(text.String(), "/undecided-1") ||
+		!strings.Contains(text.String(), "when it was repeated alone:") {
 		t.Errorf("%v: the report does not show both exchanges:\n%s", err, &text)
 	}
-	if want := map[string]int{"flaky": 2, "always": 2, "blocked": 2, "passes": 1, "undecided": 2, "stuck": 2}; fmt.Sprint(runs) != fmt.Sprint(want) {
+	if want := map[string]int{"flaky": 2, "always": 2, "blocked": 2, "passes": 1, "undecided": 2,
+		"stuck": 2}; fmt.Sprint(runs) != fmt.Sprint(want) {
 		t.Errorf("the checks ran %v times, want %v", runs, want)
 	}
 	report := &Report{Results: results[:1]}
@@ -177,7 +187,8 @@ func TestRunShowsTheFailedAssertion(t *testing.T) {
 		t.Errorf("this too")
 	}})
 	got := results[0]
-	if got.Exchange == nil || !strings.Contains(got.Exchange.Sent, "/wrong") || !strings.Contains(got.Exchange.Repeat, "/wrong") || got.Earlier != 1 ||
+	if got.Exchange == nil || !strings.Contains(got.Exchange.Sent, "/wrong") ||
+		!strings.Contains(got.Exchange.Repeat, "/wrong") || got.Earlier != 1 ||
 		len(got.Steps) != 1 || !strings.Contains(got.Steps[0], "/before -> 404") || got.Reason != "this is wrong\nthis too" {
 		t.Errorf("%q after %d, steps %q: %+v", got.Reason, got.Earlier, got.Steps, got.Exchange)
 	}
@@ -238,7 +249,8 @@ func TestRunPassword(t *testing.T) {
 		if i == 0 || i == 3 {
 			want = check.Blocked
 		}
-		if result.Status != want || want == check.Blocked && !strings.Contains(result.Reason, "it accepted the same password before") {
+		if result.Status != want || want == check.Blocked &&
+			!strings.Contains(result.Reason, "it accepted the same password before") {
 			t.Errorf("rule %d: %s %s, want %s", i, result.Status, result.Reason, want)
 		}
 	}
@@ -253,7 +265,9 @@ func TestRunDecidesOneAfterTheOther(t *testing.T) {
 	another := make(chan struct{}, 10)
 	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<form method="post" action="/decide"><input type="hidden" name="to" value="%s"><button>Allow</button></form>`, r.URL.Query().Get("redirect_uri"))
+		fmt.Fprintf(w,
+			`<form method="post" action="/decide"><input type="hidden" name="to" value="%s"><button>Allow</button></form>`,
+			r.URL.Query().Get("redirect_uri"))
 	})
 	mux.HandleFunc("POST /decide", func(w http.ResponseWriter, r *http.Request) {
 		if deciding.Add(1) > 1 {
@@ -267,8 +281,11 @@ func TestRunDecidesOneAfterTheOther(t *testing.T) {
 		}
 		http.Redirect(w, r, r.PostFormValue("to")+"?code=a-code", http.StatusSeeOther)
 	})
-	of := &target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: "open sesame"}, Endpoints: map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token"},
-		Clients: map[need.Need]*target.Client{need.Code: {ID: "client", Secret: "a-secret", RedirectURIs: []string{"https://client.example/code"}}}}
+	of := &target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: "open sesame"},
+		Endpoints: map[string]string{"authorization_endpoint": server.URL + "/authorize",
+			"token_endpoint": server.URL + "/token"},
+		Clients: map[need.Need]*target.Client{need.Code: {ID: "client", Secret: "a-secret",
+			RedirectURIs: []string{"https://client.example/code"}}}}
 	err := of.Check()
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +294,8 @@ func TestRunDecidesOneAfterTheOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := check.Rule{ID: "TEST/1/decide", Level: check.Must, Check: func(t *check.T) { t.Code(t.Request(t.Client(need.Code))) }}
+	rule := check.Rule{ID: "TEST/1/decide", Level: check.Must,
+		Check: func(t *check.T) { t.Code(t.Request(t.Client(need.Code))) }}
 	for _, result := range runner.Run(t.Context(), slices.Repeat([]check.Rule{rule}, 4), func(check.Result) {}).Results {
 		if result.Status != check.Pass {
 			t.Errorf("%s: %s", result.Status, result.Reason)

@@ -132,7 +132,8 @@ func (q *questions) mend(t *target.Target, w *trial) bool {
 		q.say("  The server answers with %s.\n", wire.Printable(r.String()))
 	case r.Location != "":
 		origin := wire.Origin(r.Location)
-		if !q.yes(fmt.Sprintf("The browser was sent to %s. Does the server have its pages there?", wire.Printable(origin)), false) {
+		if !q.yes(fmt.Sprintf("The browser was sent to %s. Does the server have its pages there?", wire.Printable(origin)),
+			false) {
 			return false
 		}
 		t.Origins = append(t.Origins, origin)
@@ -164,7 +165,8 @@ func (q *questions) otherClient(t *target.Target) bool {
 
 // remember asks whether to tick a box of the sign-in page, because the server does not remember the sign-in without it.
 func (q *questions) remember(t *target.Target, w *trial) bool {
-	q.say("  The next request in the same browser asks for the password again, so that rules about sessions and logout cannot be checked.\n")
+	q.say("  The next request in the same browser asks for the password again, so that rules about sessions and logout " +
+		"cannot be checked.\n")
 	for _, a := range w.response.Seen {
 		for _, f := range browser.Parse(a).Forms {
 			box := f.RememberBox()

@@ -30,7 +30,8 @@ func (r *Report) Lacks() []Lack {
 			all = append(all, Lack{reason, n})
 		}
 	}
-	slices.SortFunc(all, func(a, b Lack) int { return cmp.Or(cmp.Compare(b.Rules, a.Rules), cmp.Compare(a.Reason, b.Reason)) })
+	slices.SortFunc(all,
+		func(a, b Lack) int { return cmp.Or(cmp.Compare(b.Rules, a.Rules), cmp.Compare(a.Reason, b.Reason)) })
 	return all[:min(len(all), shownLacks)]
 }
 

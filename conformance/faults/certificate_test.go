@@ -55,7 +55,9 @@ func certificateFaults() []fault {
 	certified := func(_ *proxy, q *ask) bool { return q.certificate() != nil }
 	// confirming changes cnf of access tokens that are JWTs.
 	confirming := func(cnf any) spoiler {
-		return granting(func(a *wire.Answer) { edit(a, put("access_token", resign(a.Text("access_token"), saying("cnf", cnf)))) })
+		return granting(func(a *wire.Answer) {
+			edit(a, put("access_token", resign(a.Text("access_token"), saying("cnf", cnf))))
+		})
 	}
 	return []fault{
 		at("a certificate names its client", spoiling(func(p *proxy, q *ask) {
@@ -63,7 +65,8 @@ func certificateFaults() []fault {
 				q.set("client_id", of(p).ID)
 			}
 		}), "RFC8705/2/client-id"),
-		at("a client needs no certificate", presenting(func(_ *proxy, sent *x509.Certificate) bool { return sent == nil }), "RFC8705/2/certificate-required"),
+		at("a client needs no certificate", presenting(func(_ *proxy, sent *x509.Certificate) bool { return sent == nil }),
+			"RFC8705/2/certificate-required"),
 		at("any certificate of the authority is accepted", presenting(func(_ *proxy, sent *x509.Certificate) bool {
 			return sent != nil && !bytes.Equal(sent.RawIssuer, sent.RawSubject)
 		}), "RFC8705/2/certificate-of-client"),
@@ -81,18 +84,23 @@ func certificateFaults() []fault {
 			methods, _ := object[name].([]any)
 			object[name] = slices.DeleteFunc(methods, func(method any) bool { return method == need.CertificateAuth })
 		}), fails: "RFC8705/2.1.1/method-listed", apart: true},
-		{name: "the aliases are a list", spoil: publishing(put("mtls_endpoint_aliases", []any{"https://alias.example"})), fails: "RFC8705/5/aliases", apart: true},
+		{name: "the aliases are a list", spoil: publishing(put("mtls_endpoint_aliases", []any{"https://alias.example"})),
+			fails: "RFC8705/5/aliases", apart: true},
 		{name: "an alias has no https", spoil: publishing(func(object map[string]any) {
 			aliases, _ := object["mtls_endpoint_aliases"].(map[string]any)
 			aliases["revocation_endpoint"] = "http://alias.example/revoke"
 		}), fails: "RFC8705/5/aliases", apart: true},
-		{name: "introspection does not say what a token is bound to", at: introspectPath, apart: true, certified: true, spoil: answering(func(a *wire.Answer) { edit(a, put("cnf", nil)) }),
+		{name: "introspection does not say what a token is bound to", at: introspectPath, apart: true, certified: true,
+			spoil: answering(func(a *wire.Answer) { edit(a, put("cnf", nil)) }),
 			fails: "RFC8705/3/bound-at-server RFC8705/3.2/introspection FAPI2/5.3.2.1/sender-constrained"},
-		{name: "the resource ignores certificates", at: resourcePath, apart: true, certified: true, spoil: refusingIf(func(p *proxy, q *ask) bool { return p.has("token " + q.presented()) }, got),
+		{name: "the resource ignores certificates", at: resourcePath, apart: true, certified: true,
+			spoil: refusingIf(func(p *proxy, q *ask) bool { return p.has("token " + q.presented()) }, got),
 			fails: "RFC8705/3/same-certificate FAPI2/5.3.4/sender-constrained", blocks: "RFC8705/3/invalid-token"},
-		{name: "a token with another certificate is forbidden", at: resourcePath, apart: true, spoil: refusing(status(http.StatusForbidden)), fails: "RFC8705/3/invalid-token"},
+		{name: "a token with another certificate is forbidden", at: resourcePath, apart: true,
+			spoil: refusing(status(http.StatusForbidden)), fails: "RFC8705/3/invalid-token"},
 		at("an access token does not have its certificate", confirming(nil), "RFC8705/3.1/jwt"),
-		at("x5t#S256 of an access token is another digest", confirming(map[string]any{"x5t#S256": check.TokenDigest("another certificate")}), "RFC8705/3.1/thumbprint"),
+		at("x5t#S256 of an access token is another digest",
+			confirming(map[string]any{"x5t#S256": check.TokenDigest("another certificate")}), "RFC8705/3.1/thumbprint"),
 		at("a refresh token needs no certificate", func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status == http.StatusBadRequest && q.form().Get("grant_type") == "refresh_token" {
@@ -100,6 +108,7 @@ func certificateFaults() []fault {
 			}
 			return a
 		}, "RFC8705/4/refresh-token-of-public-client"),
-		{name: "introspection knows no certificates", at: introspectPath, apart: true, spoil: refusingIf(certified, unknown), fails: "RFC8705/5/alias-works"},
+		{name: "introspection knows no certificates", at: introspectPath, apart: true, spoil: refusingIf(certified, unknown),
+			fails: "RFC8705/5/alias-works"},
 	}
 }

@@ -14,29 +14,40 @@ import (
 func claimsFaults() []fault {
 	return at(authorizePath, []fault{
 		{name: "the claims parameter is ignored", spoil: ignoring("claims", anything),
-			fails: "OIDCCore/5.5/userinfo OIDCCore/5.5/id-token OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/3.1.2.2/sub-requested " +
+			fails: "OIDCCore/5.5/userinfo OIDCCore/5.5/id-token OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others " +
+				"OIDCCore/3.1.2.2/sub-requested " +
 				"OIDCCore/5.5.1.1/essential-not-met OIDCDiscovery/3/claims-parameter-true",
-			blocks: "OIDCCore/5.5/added-to-scopes OIDCCore/5.5/members-ignored OIDCCore/5.5.1/members-ignored OIDCCore/5.5.1/value-equal OIDCCore/5.5.1/value-other " +
+			blocks: "OIDCCore/5.5/added-to-scopes OIDCCore/5.5/members-ignored OIDCCore/5.5.1/members-ignored " +
+				"OIDCCore/5.5.1/value-equal OIDCCore/5.5.1/value-other " +
 				"OIDCCore/5.5.2/other-language OIDCCore/14/escapes-removed OIDCCore/14/code-points"},
 		{name: "each request for a sub is refused", spoil: refusingSignIns("login_required", "claims", holding("sub")),
-			blocks: "OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/14/code-points OIDCCore/14/escapes-removed"},
+			blocks: "OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others " +
+				"OIDCCore/14/code-points OIDCCore/14/escapes-removed"},
 		{name: "the scope openid brings all claims", at: userInfoPath, spoil: everyClaim,
-			skips: "OIDCCore/5.5/userinfo OIDCCore/5.5/members-ignored OIDCCore/5.5.1/members-ignored OIDCCore/5.5.2/other-language OIDCCore/5.5/added-to-scopes"},
-		{name: "a claims parameter that is not an object is ignored", spoil: ignoring("claims", func(value string) bool { return claimsIn(value) == nil }), fails: "OIDCCore/5.5/malformed"},
-		{name: "unknown members of the claims parameter are refused", spoil: refusingSignIns("invalid_request", "claims", holding(`"other":[1]`)), fails: "OIDCCore/5.5/members-ignored"},
-		{name: "a request for a claim with unknown members is ignored", spoil: ignoring("claims", holding(`"conformance":1`)), fails: "OIDCCore/5.5.1/members-ignored"},
+			skips: "OIDCCore/5.5/userinfo OIDCCore/5.5/members-ignored OIDCCore/5.5.1/members-ignored " +
+				"OIDCCore/5.5.2/other-language OIDCCore/5.5/added-to-scopes"},
+		{name: "a claims parameter that is not an object is ignored",
+			spoil: ignoring("claims", func(value string) bool { return claimsIn(value) == nil }),
+			fails: "OIDCCore/5.5/malformed"},
+		{name: "unknown members of the claims parameter are refused",
+			spoil: refusingSignIns("invalid_request", "claims", holding(`"other":[1]`)), fails: "OIDCCore/5.5/members-ignored"},
+		{name: "a request for a claim with unknown members is ignored", spoil: ignoring("claims", holding(`"conformance":1`)),
+			fails: "OIDCCore/5.5.1/members-ignored"},
 		{name: "a claim that is requested as essential is left out", spoil: claiming(func(asked map[string]any) {
 			maps.DeleteFunc(asked, func(_ string, how any) bool {
 				object, _ := how.(map[string]any)
 				return object["essential"] != nil
 			})
 		}), passes: "OIDCCore/5.5.1/members-ignored"},
-		{name: "unknown claims are refused", spoil: refusingSignIns("invalid_request", "claims", holding("conformance.example")), fails: "OIDCCore/5.5.1/essential-unknown"},
+		{name: "unknown claims are refused",
+			spoil: refusingSignIns("invalid_request", "claims", holding("conformance.example")),
+			fails: "OIDCCore/5.5.1/essential-unknown"},
 		{name: "the values of claims are not compared", spoil: claiming(func(asked map[string]any) {
 			for name := range asked {
 				asked[name] = nil
 			}
-		}), fails: "OIDCCore/5.5.1/value-other OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1.1/essential-not-met", blocks: "OIDCCore/14/escapes-removed OIDCCore/14/code-points"},
+		}), fails: "OIDCCore/5.5.1/value-other OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1.1/essential-not-met",
+			blocks: "OIDCCore/14/escapes-removed OIDCCore/14/code-points"},
 		{name: "the values of a requested sub are not compared", spoil: claiming(func(asked map[string]any) {
 			if sub, _ := asked["sub"].(map[string]any); sub["values"] != nil {
 				asked["sub"] = nil
@@ -55,10 +66,12 @@ func claimsFaults() []fault {
 				asked[plain] = how
 			}
 		}), fails: "OIDCCore/5.5.2/other-language"},
-		{name: "escapes in the claims parameter are not decoded", spoil: ignoring("claims", holding(`\u`)), fails: "OIDCCore/14/escapes-removed"},
+		{name: "escapes in the claims parameter are not decoded", spoil: ignoring("claims", holding(`\u`)),
+			fails: "OIDCCore/14/escapes-removed"},
 		{name: "subs are compared without regard to case", spoil: signIns(func(p *proxy, q *ask, v url.Values) {
 			for _, sub := range p.named("sub ") {
-				if claims := v.Get("claims"); !strings.Contains(claims, sub) && strings.Contains(strings.ToLower(claims), strings.ToLower(sub)) {
+				if claims := v.Get("claims"); !strings.Contains(claims, sub) &&
+					strings.Contains(strings.ToLower(claims), strings.ToLower(sub)) {
 					q.setQuery("claims", "")
 				}
 			}

@@ -28,16 +28,22 @@ func apiFaults() []fault {
 	}
 	unpointed := challenging(`,? *resource_metadata="[^"]*"`, "")
 	return []fault{
-		{name: "the identifier of an API has http", at: describedPath, spoil: changed("resource", to("http://api.example/resource")),
+		{name: "the identifier of an API has http", at: describedPath,
+			spoil: changed("resource", to("http://api.example/resource")),
 			fails: "RFC9728/1.2/https RFC9728/3.3/identical RFC9728/3.3/of-request"},
-		{name: "the identifier of an API has a fragment", at: describedPath, spoil: changed("resource", followed("#api")), fails: "RFC9728/1.2/no-fragment RFC9728/3.3/identical"},
-		{name: "the identifier of an API is left out", at: describedPath, spoil: changed("resource", to(nil)), fails: "RFC9728/2/resource RFC9728/5.1/challenge"},
-		{name: "the identifier of an API has another final slash", at: describedPath, spoil: changed("resource", followed("/")), fails: "RFC9728/3.3/identical"},
-		{name: "the identifier of an API is that of another one", at: describedPath, spoil: changed("resource", followed("/other")),
+		{name: "the identifier of an API has a fragment", at: describedPath, spoil: changed("resource", followed("#api")),
+			fails: "RFC9728/1.2/no-fragment RFC9728/3.3/identical"},
+		{name: "the identifier of an API is left out", at: describedPath, spoil: changed("resource", to(nil)),
+			fails: "RFC9728/2/resource RFC9728/5.1/challenge"},
+		{name: "the identifier of an API has another final slash", at: describedPath,
+			spoil: changed("resource", followed("/")), fails: "RFC9728/3.3/identical"},
+		{name: "the identifier of an API is that of another one", at: describedPath,
+			spoil: changed("resource", followed("/other")),
 			fails: "RFC9728/3/well-known RFC9728/3.3/identical RFC9728/3.3/of-request"},
-		{name: "the issuer has another final slash at the API", at: describedPath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			return changed("authorization_servers", to([]any{p.front.Front + "/o/"}))(p, q)
-		}, fails: "RFC9728/2/authorization-servers MCP/M17/resource-metadata"},
+		{name: "the issuer has another final slash at the API", at: describedPath,
+			spoil: func(p *proxy, q *ask) *wire.Answer {
+				return changed("authorization_servers", to([]any{p.front.Front + "/o/"}))(p, q)
+			}, fails: "RFC9728/2/authorization-servers MCP/M17/resource-metadata"},
 		{name: "an API names no authorization server", at: describedPath, spoil: changed("authorization_servers", to(nil)),
 			fails: "MCP/M17/resource-metadata", skips: "RFC9728/2/authorization-servers"},
 		{name: "the metadata of an API is bare", at: describedPath, spoil: func(p *proxy, q *ask) *wire.Answer {
@@ -52,8 +58,10 @@ func apiFaults() []fault {
 			}
 			return a
 		}, fails: "RFC9728/2/scopes RFC9728/2/name RFC9728/2/bearer-methods RFC9728/3.2/no-empty RFC9728/7.10/cacheable"},
-		{name: "an API lists offline_access", at: describedPath, spoil: changed("scopes_supported", to([]any{"read", "offline_access"})), fails: "MCP/M17/no-offline-access"},
-		{name: "the metadata of an API is text", at: describedPath, spoil: answering(header("Content-Type", "text/plain")), fails: "RFC9728/3.2/json"},
+		{name: "an API lists offline_access", at: describedPath,
+			spoil: changed("scopes_supported", to([]any{"read", "offline_access"})), fails: "MCP/M17/no-offline-access"},
+		{name: "the metadata of an API is text", at: describedPath, spoil: answering(header("Content-Type", "text/plain")),
+			fails: "RFC9728/3.2/json"},
 		{name: "the metadata of an API is elsewhere", spoil: func(p *proxy, q *ask) *wire.Answer {
 			switch q.path {
 			case describedPath:
@@ -77,7 +85,8 @@ func apiFaults() []fault {
 				return refusal(http.StatusNotFound, "not_found")
 			}
 			return unpointed(p, q)
-		}, fails: "MCP/M17/resource-metadata", skips: "RFC9728/2/resource RFC9728/3/well-known RFC9728/3.2/json RFC9728/5.1/challenge RFC10017/6.3.3.4/resource-metadata"},
+		}, fails: "MCP/M17/resource-metadata", skips: "RFC9728/2/resource RFC9728/3/well-known RFC9728/3.2/json " +
+			"RFC9728/5.1/challenge RFC10017/6.3.3.4/resource-metadata"},
 		{name: "a challenge without a token names no scope", at: widerPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.header.Get("Authorization") != "" {
 				return p.real(q)
@@ -101,15 +110,19 @@ func browserFaults() []fault {
 	}
 	return []fault{
 		{name: "a preflight request needs a token", spoil: preflight(status(http.StatusUnauthorized)),
-			fails: "RFC10017/6.3.3.4/token RFC10017/6.3.3.4/revocation RFC10017/6.3.3.4/userinfo RFC10017/6.3.3.4/sender-constrained"},
+			fails: "RFC10017/6.3.3.4/token RFC10017/6.3.3.4/revocation RFC10017/6.3.3.4/userinfo " +
+				"RFC10017/6.3.3.4/sender-constrained"},
 		{name: "a preflight request allows no credentials", spoil: preflight(header("Access-Control-Allow-Headers", "*")),
 			fails: "RFC10017/6.3.3.4/token RFC10017/6.3.3.4/revocation RFC10017/6.3.3.4/userinfo"},
-		{name: "a preflight request allows the usual headers only", spoil: preflight(header("Access-Control-Allow-Headers", "Authorization, Content-Type")),
+		{name: "a preflight request allows the usual headers only",
+			spoil: preflight(header("Access-Control-Allow-Headers", "Authorization, Content-Type")),
 			fails: "RFC10017/6.3.3.4/sender-constrained"},
 		{name: "scripts can read nothing", spoil: answering(header("Access-Control-Allow-Origin", "")),
-			fails: "RFC10017/6.3.3.4/token RFC10017/6.3.3.4/metadata RFC10017/6.3.3.4/keys RFC10017/6.3.3.4/revocation RFC10017/6.3.3.4/userinfo RFC10017/6.3.3.4/resource-metadata " +
+			fails: "RFC10017/6.3.3.4/token RFC10017/6.3.3.4/metadata RFC10017/6.3.3.4/keys RFC10017/6.3.3.4/revocation " +
+				"RFC10017/6.3.3.4/userinfo RFC10017/6.3.3.4/resource-metadata " +
 				"RFC7009/2.3/cors"},
-		{name: "scripts cannot read a challenge", at: userInfoPath, spoil: answering(header("Access-Control-Expose-Headers", "")), fails: "RFC10017/6.3.3.4/challenge"},
+		{name: "scripts cannot read a challenge", at: userInfoPath,
+			spoil: answering(header("Access-Control-Expose-Headers", "")), fails: "RFC10017/6.3.3.4/challenge"},
 		{name: "redirect_uri is required in the token request", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("code") && !q.form().Has("redirect_uri")
 		}, badRequest), fails: "OAuth21/10.2/redirect-uri-left-out"},
@@ -121,7 +134,8 @@ func browserFaults() []fault {
 				q.change(func(v url.Values) { v.Set("code_verifier", verifier) })
 			}
 			return p.real(q)
-		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present OIDCCore/3.1.3.2/redirect-uri-once-named",
+		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present " +
+			"OIDCCore/3.1.3.2/redirect-uri-once-named",
 			skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
 	}
 }

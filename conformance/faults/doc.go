@@ -1,3 +1,3 @@
-// Package faults proves the rules. Each of its tests puts one fault into a running Mandate: the rules that are about the
-// fault fail, and no other rule does.
+// Package faults proves the rules. Each of its tests puts one fault into a running Mandate: the rules that are about
+// the fault fail, and no other rule does.
 package faults

@@ -66,12 +66,17 @@ func fapiFaults() []fault {
 				return moved(c.RedirectURI() + "?code=of-the-proxy")
 			}
 			return lenient(taken)(p, q)
-		}, "FAPI2/5.3.2.1/issuer-audience FAPI2/5.3.2.1/no-secrets FAPI2/5.3.2.1/not-of-the-future FAPI2/5.3.2.2/push-authenticated FAPI2/5.3.2.2/redirect-uri FAPI2/5.3.2.2/code-only FAPI2/5.3.2.2/pkce "+
-			"FAPI2/5.3.2.2/pushed-only FAPI2/5.4.1/assertions FAPI2/5.4.1/proofs FAPI2MS/5.3.1/required FAPI2MS/5.3.1/aud FAPI2MS/5.3.1/nbf FAPI2MS/5.3.1/exp FAPI2MS/5.3.1/algorithms FAPI2MS/5.4.1/required"),
-		{name: "a client of FAPI with a certificate gets a token for any request", at: tokenPath, apart: true, certified: true, spoil: lenient(issued),
+		}, "FAPI2/5.3.2.1/issuer-audience FAPI2/5.3.2.1/no-secrets FAPI2/5.3.2.1/not-of-the-future "+
+			"FAPI2/5.3.2.2/push-authenticated FAPI2/5.3.2.2/redirect-uri FAPI2/5.3.2.2/code-only FAPI2/5.3.2.2/pkce "+
+			"FAPI2/5.3.2.2/pushed-only FAPI2/5.4.1/assertions FAPI2/5.4.1/proofs FAPI2MS/5.3.1/required FAPI2MS/5.3.1/aud "+
+			"FAPI2MS/5.3.1/nbf FAPI2MS/5.3.1/exp FAPI2MS/5.3.1/algorithms FAPI2MS/5.4.1/required"),
+		{name: "a client of FAPI with a certificate gets a token for any request", at: tokenPath, apart: true,
+			certified: true, spoil: lenient(issued),
 			fails: "FAPI2/5.3.2.1/no-password-grant FAPI2/5.3.2.2/code-once FAPI2/5.3.2.2/code-of-client"},
-		{name: "a client of FAPI may have any certificate", at: parPath, apart: true, certified: true, spoil: lenient(taken), fails: "FAPI2/5.3.2.2/push-authenticated"},
-		at(parPath, "an assertion of a clock that is ahead is refused", refusingIf(func(_ *proxy, q *ask) bool { return ahead(q) }, refused), "FAPI2/5.3.2.1/clock-ahead"),
+		{name: "a client of FAPI may have any certificate", at: parPath, apart: true, certified: true, spoil: lenient(taken),
+			fails: "FAPI2/5.3.2.2/push-authenticated"},
+		at(parPath, "an assertion of a clock that is ahead is refused",
+			refusingIf(func(_ *proxy, q *ask) bool { return ahead(q) }, refused), "FAPI2/5.3.2.1/clock-ahead"),
 		at(parPath, "a request URI works for ten minutes", answering(func(a *wire.Answer) {
 			if a.Text("request_uri") != "" {
 				edit(a, put("expires_in", 600))
@@ -82,7 +87,8 @@ func fapiFaults() []fault {
 				q.set("nonce", nonce[:32])
 			}
 		}), "FAPI2/5.3.2.2/nonce"),
-		at(parPath, "a request object with a type is refused", refusingIf(typed, refused), "FAPI2MS/5.3.1/supported FAPI2MS/5.3.1/type"),
+		at(parPath, "a request object with a type is refused", refusingIf(typed, refused),
+			"FAPI2MS/5.3.1/supported FAPI2MS/5.3.1/type"),
 		at(tokenPath, "the refresh token of a client of FAPI is replaced", func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Granted() && q.form().Get("grant_type") == "refresh_token" {
@@ -99,13 +105,15 @@ func fapiFaults() []fault {
 		at(resourcePath, "the resource accepts any text with the scheme DPoP", refusingIf(func(p *proxy, q *ask) bool {
 			return strings.HasPrefix(q.header.Get("Authorization"), "DPoP ") && !p.has("token "+q.presented())
 		}, got), "FAPI2/5.3.4/validity"),
-		at(widerPath, "the wider resource ignores the scope", refusing(func(a *wire.Answer) { *a = *got() }), "FAPI2/5.3.4/scope"),
+		at(widerPath, "the wider resource ignores the scope", refusing(func(a *wire.Answer) { *a = *got() }),
+			"FAPI2/5.3.4/scope"),
 		at(introspectPath, "a signed introspection response has RS256", answering(func(a *wire.Answer) {
 			if j := inside(string(a.Body)); j.Claims != nil {
 				a.Body = []byte(rsa.Sign(j.Header, j.Claims))
 			}
 		}), "FAPI2MS/5.5.1/introspection"),
-		at(registerPath, "that a client has response modes is only said", onlySaid("response_modes"), "FAPI2MS/5.3.3/response-modes"),
+		at(registerPath, "that a client has response modes is only said", onlySaid("response_modes"),
+			"FAPI2MS/5.3.3/response-modes"),
 		at(tokenPath, "the ID token of a client of FAPI has RS256", granting(func(a *wire.Answer) {
 			if j := inside(a.Text("id_token")); j.Claims != nil {
 				edit(a, put("id_token", rsa.Sign(nil, j.Claims)))

@@ -62,16 +62,19 @@ type spoiler func(*proxy, *ask) *wire.Answer
 var proven = []string{"RFC6749", "RFC6750", "RFC7009", "RFC7636", "RFC7662"}
 
 func faults() []fault {
-	return slices.Concat(tokenFaults(), tokenErrorFaults(), grantFaults(), codeFaults(), refreshFaults(), authorizeFaults(),
+	return slices.Concat(tokenFaults(), tokenErrorFaults(), grantFaults(), codeFaults(), refreshFaults(),
+		authorizeFaults(),
 		redirectFaults(), pageFaults(), pkceFaults(), bearerFaults(), revocationFaults(), introspectionFaults(),
 		metadataFaults(), describedFaults(), keyFaults(), nativeFaults(), practiceFaults(), resourceFaults(),
 		signInFaults(), promptFaults(), answerFaults(), claimsFaults(), identityFaults(), refreshedFaults(), hmacFaults(),
-		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), deviceFaults(), documentFaults(), controlFaults(),
-		apiFaults(), browserFaults(), stepUpFaults(), pushFaults(), assertionFaults(), certificateFaults(), proofFaults(), objectFaults(), responseFaults(), fapiFaults())
+		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(),
+		registrationFaults(), deviceFaults(), documentFaults(), controlFaults(),
+		apiFaults(), browserFaults(), stepUpFaults(), pushFaults(), assertionFaults(), certificateFaults(), proofFaults(),
+		objectFaults(), responseFaults(), fapiFaults())
 }
 
-// TestFaults checks that each fault fails the rules that it violates and, where testkit.All, no others. With -v it prints
-// the table. With -short it does not check what the rules say of a server without a fault:
+// TestFaults checks that each fault fails the rules that it violates and, where testkit.All, no others. With -v it
+// prints the table. With -short it does not check what the rules say of a server without a fault:
 // go test -short ./conformance/faults -run TestFaults/each/NAME
 func TestFaults(t *testing.T) {
 	fronts := make(chan *front, 4) // runs at the same time, which wait for much of their time
@@ -117,9 +120,11 @@ func TestFaults(t *testing.T) {
 				defer func() { fronts <- f }()
 				began := time.Now()
 				row.compare(t, healthy, f.run(t, row, func(r check.Rule) bool {
-					return row.expected()[r.ID] != "" || r.Document() == row.after || ofProven(r) && testkit.All() && row.aim == nil && !row.apart && row.isNear(near[r.ID])
+					return row.expected()[r.ID] != "" || r.Document() == row.after || ofProven(r) && testkit.All() && row.aim == nil &&
+						!row.apart && row.isNear(near[r.ID])
 				}))
-				lines[i] = fmt.Sprintf("%-60s %5.2f s  %s", row.name, time.Since(began).Seconds(), strings.Join(slices.Sorted(maps.Keys(row.expected())), " "))
+				lines[i] = fmt.Sprintf("%-60s %5.2f s  %s", row.name, time.Since(began).Seconds(),
+					strings.Join(slices.Sorted(maps.Keys(row.expected())), " "))
 			})
 		}
 	})
@@ -170,7 +175,8 @@ func (row fault) isNear(paths []string) bool {
 // expected returns the result of each rule that the fault names.
 func (row fault) expected() map[string]check.Status {
 	all := map[string]check.Status{}
-	for status, names := range map[check.Status]string{check.Fail: row.fails, check.Blocked: row.blocks, check.Skip: row.skips, check.Pass: row.passes} {
+	for status, names := range map[check.Status]string{check.Fail: row.fails, check.Blocked: row.blocks,
+		check.Skip: row.skips, check.Pass: row.passes} {
 		for id := range strings.FieldsSeq(names) {
 			all[id] = status
 		}

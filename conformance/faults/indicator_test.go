@@ -53,8 +53,11 @@ func resourceFaults() []fault {
 			fails: "RFC8707/2/audience-restricted RFC8707/2.2/subset RFC8707/2.2/refresh-token-whole"},
 		{name: "all tokens have one audience", at: introspectPath, spoil: described(put("aud", "https://server.example")),
 			skips: "RFC8707/2/audience-restricted RFC8707/2.2/subset RFC8707/2.2/refresh-token-whole"},
-		{name: "invalid resources are ignored", spoil: without(authorizePath+" "+tokenPath, odd), fails: "RFC8707/2/invalid-target RFC8707/2/invalid-target-at-token"},
-		{name: "two resources are refused", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return len(q.form()["resource"]) > 1 }, badRequest), fails: "RFC8707/2/several"},
+		{name: "invalid resources are ignored", spoil: without(authorizePath+" "+tokenPath, odd),
+			fails: "RFC8707/2/invalid-target RFC8707/2/invalid-target-at-token"},
+		{name: "two resources are refused", at: tokenPath,
+			spoil: refusingIf(func(_ *proxy, q *ask) bool { return len(q.form()["resource"]) > 1 }, badRequest),
+			fails: "RFC8707/2/several"},
 		{name: "a token is for the last of two resources", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			q.change(func(v url.Values) {
 				if n := len(v["resource"]); n > 1 {
@@ -63,18 +66,23 @@ func resourceFaults() []fault {
 			})
 			return p.real(q)
 		}, fails: "RFC8707/2/several"},
-		{name: "a refresh token is for one resource", at: tokenPath, spoil: ofGrant("refresh_token", without(tokenPath, func(value string) bool { return strings.Contains(value, "two") })),
+		{name: "a refresh token is for one resource", at: tokenPath,
+			spoil: ofGrant("refresh_token",
+				without(tokenPath, func(value string) bool { return strings.Contains(value, "two") })),
 			fails: "RFC8707/2.2/refresh-token-whole"},
-		{name: "a refresh gets a token for any resource", at: tokenPath, spoil: ofGrant("refresh_token", func(p *proxy, q *ask) *wire.Answer {
-			a := p.real(q)
-			if strings.Contains(q.form().Get("resource"), "two") && !a.Granted() {
-				q.set("grant_type", need.GrantMachine, "refresh_token", "")
-				q.as(p.target.Clients[need.Machine])
-				return p.real(q)
-			}
-			return a
-		}), fails: "RFC9700/4.14.2/a23-bound-to-resource-servers"},
-		{name: "resource is required at the authorization endpoint", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return !v.Has("resource") }, "invalid_target"), aim: func(*target.Target) {},
+		{name: "a refresh gets a token for any resource", at: tokenPath,
+			spoil: ofGrant("refresh_token", func(p *proxy, q *ask) *wire.Answer {
+				a := p.real(q)
+				if strings.Contains(q.form().Get("resource"), "two") && !a.Granted() {
+					q.set("grant_type", need.GrantMachine, "refresh_token", "")
+					q.as(p.target.Clients[need.Machine])
+					return p.real(q)
+				}
+				return a
+			}), fails: "RFC9700/4.14.2/a23-bound-to-resource-servers"},
+		{name: "resource is required at the authorization endpoint", at: authorizePath,
+			spoil: refusingAsk(func(v url.Values) bool { return !v.Has("resource") }, "invalid_target"),
+			aim:   func(*target.Target) {},
 			fails: "RFC8707/2.1/left-out"},
 		{name: "the response has the whole scope of the grant", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
@@ -83,7 +91,8 @@ func resourceFaults() []fault {
 			}
 			return a
 		}, fails: "RFC8707/2.2/effective-scope"},
-		{name: "resource is refused at the token endpoint", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.form().Has("resource") }, badRequest),
+		{name: "resource is refused at the token endpoint", at: tokenPath,
+			spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.form().Has("resource") }, badRequest),
 			fails: "MCP/M5/resource-taken RFC8707/2.2/subset"},
 		{name: "a resource of others is the audience", spoil: func(p *proxy, q *ask) *wire.Answer {
 			q.change(func(v url.Values) {

@@ -19,12 +19,15 @@ func nativeFaults() []fault {
 		{name: "a loopback redirect URI has any path", spoil: misdirected(func(sent, registered string) bool {
 			return wire.ParseURL(sent).Hostname() == "127.0.0.1" && wire.ParseURL(registered).Hostname() == "127.0.0.1"
 		}), fails: "RFC8252/8.4/loopback-exact-but-for-port"},
-		{name: "a redirect URI of a private-use scheme is refused", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
-			return strings.HasPrefix(q.params().Get("redirect_uri"), "com.example.")
-		}, badPage), fails: "RFC8252/7/private-use-scheme"},
-		{name: "a redirect URI with https is refused for a public client", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
-			return q.params().Get("client_id") == p.target.Clients[need.Public].ID && strings.HasPrefix(q.params().Get("redirect_uri"), "https:")
-		}, badPage), aim: func(*target.Target) {}, fails: "RFC8252/7/claimed-https"},
+		{name: "a redirect URI of a private-use scheme is refused", at: authorizePath,
+			spoil: refusingIf(func(p *proxy, q *ask) bool {
+				return strings.HasPrefix(q.params().Get("redirect_uri"), "com.example.")
+			}, badPage), fails: "RFC8252/7/private-use-scheme"},
+		{name: "a redirect URI with https is refused for a public client", at: authorizePath,
+			spoil: refusingIf(func(p *proxy, q *ask) bool {
+				return q.params().Get("client_id") == p.target.Clients[need.Public].ID &&
+					strings.HasPrefix(q.params().Get("redirect_uri"), "https:")
+			}, badPage), aim: func(*target.Target) {}, fails: "RFC8252/7/claimed-https"},
 		{name: "a redirect URI of a private-use scheme has any path", spoil: misdirected(func(sent, registered string) bool {
 			return wire.ParseURL(registered).Host == "" && wire.ParseURL(sent).Scheme == wire.ParseURL(registered).Scheme
 		}), fails: "RFC8252/8.4/private-use-exact"},
@@ -36,6 +39,7 @@ func nativeFaults() []fault {
 		{name: "native applications need a secret", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, secret := q.client()
 			return id == p.target.Clients[need.Loopback].ID && secret == ""
-		}, unknownClient), after: "RFC6749", fails: "RFC8252/8.5/no-shared-secret RFC10017/6.3.3.1/no-shared-secret", blocks: "RFC8252/6/pkce-supported"},
+		}, unknownClient), after: "RFC6749", fails: "RFC8252/8.5/no-shared-secret RFC10017/6.3.3.1/no-shared-secret",
+			blocks: "RFC8252/6/pkce-supported"},
 	}
 }

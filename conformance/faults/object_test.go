@@ -60,25 +60,36 @@ func objectFaults() []fault {
 		return taking(func(_ *proxy, j *jose.JWT) bool { return j.Claims[name] == value })
 	}
 	return []fault{
-		at(parPath, "the iss of a request object is not compared", claims("iss", "https://other.example"), "RFC9101/4/parties"),
-		at(parPath, "a request object contains another", taking(func(_ *proxy, j *jose.JWT) bool { return j.Claims["request"] != nil }), "RFC9101/4/not-nested"),
+		at(parPath, "the iss of a request object is not compared", claims("iss", "https://other.example"),
+			"RFC9101/4/parties"),
+		at(parPath, "a request object contains another",
+			taking(func(_ *proxy, j *jose.JWT) bool { return j.Claims["request"] != nil }), "RFC9101/4/not-nested"),
 		at(parPath, "any private key signs a request object", taking(func(p *proxy, j *jose.JWT) bool {
 			return j.Algorithm() == "ES256" && j.Header["jwk"] == nil && !signed(j, p.target.Clients[need.Key])
 		}), "RFC9101/6.2/signature"),
-		at(parPath, "a request object brings its key", taking(func(_ *proxy, j *jose.JWT) bool { return j.Header["jwk"] != nil }), "RFC9101/6.2/key-of-client"),
-		at(parPath, "what a request object contains is not validated", claims("response_type", "conformance"), "RFC9101/6.3/validated"),
-		at(parPath, "a request object needs no signature", taking(func(_ *proxy, j *jose.JWT) bool { return strings.EqualFold(j.Algorithm(), "none") }), "RFC9101/10.1/algorithms"),
-		at(parPath, "the type of a request object is ignored", taking(func(_ *proxy, j *jose.JWT) bool { return j.Header["typ"] == "at+jwt" }), "RFC9101/10.8/not-another-jwt"),
+		at(parPath, "a request object brings its key",
+			taking(func(_ *proxy, j *jose.JWT) bool { return j.Header["jwk"] != nil }), "RFC9101/6.2/key-of-client"),
+		at(parPath, "what a request object contains is not validated", claims("response_type", "conformance"),
+			"RFC9101/6.3/validated"),
+		at(parPath, "a request object needs no signature",
+			taking(func(_ *proxy, j *jose.JWT) bool { return strings.EqualFold(j.Algorithm(), "none") }),
+			"RFC9101/10.1/algorithms"),
+		at(parPath, "the type of a request object is ignored",
+			taking(func(_ *proxy, j *jose.JWT) bool { return j.Header["typ"] == "at+jwt" }), "RFC9101/10.8/not-another-jwt"),
 		at(parPath, "a request object needs no client_id", claims("client_id", nil), "RFC9101/5/client-id"),
-		at(parPath, "a wrong request object is invalid_request", miscalling("invalid_request_object", "invalid_request"), "RFC9101/7/errors"),
+		at(parPath, "a wrong request object is invalid_request", miscalling("invalid_request_object", "invalid_request"),
+			"RFC9101/7/errors"),
 		at(authorizePath, "request_uri beside request is ignored", spoiling(func(_ *proxy, q *ask) {
 			if q.params().Has("request") {
 				q.setQuery("request_uri", "")
 			}
 		}), "RFC9101/5/not-both"),
-		at(authorizePath, "the browser cannot send a request object", refusingIf(func(_ *proxy, q *ask) bool { return q.params().Has("request") }, badRequest), "RFC9101/5.1/by-value"),
-		at(both, "the state beside a request object counts", sending(func(_ *proxy, sent url.Values) { sent.Set("state", "outside") }), "RFC9101/6.3/only-inside"),
-		at(registerPath, "that requests of a client must be signed is only said", onlySaid("require_signed_request_object"), "RFC9101/10.5/required"),
+		at(authorizePath, "the browser cannot send a request object",
+			refusingIf(func(_ *proxy, q *ask) bool { return q.params().Has("request") }, badRequest), "RFC9101/5.1/by-value"),
+		at(both, "the state beside a request object counts",
+			sending(func(_ *proxy, sent url.Values) { sent.Set("state", "outside") }), "RFC9101/6.3/only-inside"),
+		at(registerPath, "that requests of a client must be signed is only said", onlySaid("require_signed_request_object"),
+			"RFC9101/10.5/required"),
 	}
 }
 
@@ -120,8 +131,10 @@ func responseFaults() []fault {
 				sent.Set("error", j.Text("error"))
 			}
 		}), "JARM/2.1/errors"),
-		both("a response is signed by an unknown key", saying(rsa, func(map[string]any) {}), "JARM/2.2/signed FAPI2MS/5.4.1/signed"),
-		both("iss stands beside a signed response", sending(func(_ *proxy, sent url.Values) { sent.Set("iss", "x") }), "JARM/2.3/alone"),
+		both("a response is signed by an unknown key", saying(rsa, func(map[string]any) {}),
+			"JARM/2.2/signed FAPI2MS/5.4.1/signed"),
+		both("iss stands beside a signed response", sending(func(_ *proxy, sent url.Values) { sent.Set("iss", "x") }),
+			"JARM/2.3/alone"),
 		both("a signed response is in the fragment", func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if p.away(a) != nil {
@@ -139,18 +152,24 @@ func responseFaults() []fault {
 			delete(m, "authorization_signing_alg_values_supported")
 			delete(m, "introspection_signing_alg_values_supported")
 		}), fails: "JARM/4/metadata RFC9701/7/metadata"},
-		introspected("introspection signs every response", spoiling(func(_ *proxy, q *ask) { q.header.Set("Accept", "application/token-introspection+jwt") }), "RFC9701/4/accept"),
-		introspected("an introspection response is typed as JWT", telling(rsa, func(header, _ map[string]any) { header["typ"] = "JWT" }), "RFC9701/5/type"),
-		introspected("an introspection response is for nobody", telling(rsa, func(_, claims map[string]any) { delete(claims, "aud") }), "RFC9701/5/claims"),
+		introspected("introspection signs every response",
+			spoiling(func(_ *proxy, q *ask) { q.header.Set("Accept", "application/token-introspection+jwt") }),
+			"RFC9701/4/accept"),
+		introspected("an introspection response is typed as JWT",
+			telling(rsa, func(header, _ map[string]any) { header["typ"] = "JWT" }), "RFC9701/5/type"),
+		introspected("an introspection response is for nobody",
+			telling(rsa, func(_, claims map[string]any) { delete(claims, "aud") }), "RFC9701/5/claims"),
 		introspected("an inactive token has a scope", telling(rsa, func(_, claims map[string]any) {
 			if about, _ := claims["token_introspection"].(map[string]any); about["active"] == false {
 				about["scope"] = "read"
 			}
 		}), "RFC9701/5/inactive"),
-		introspected("an introspection response has sub", telling(rsa, func(_, claims map[string]any) { claims["sub"] = "somebody" }), "RFC9701/5/no-sub-exp"),
-		introspected("introspection without authentication is 401", refusingIf(func(_ *proxy, q *ask) bool { return q.header.Get("Authorization") == "" }, func() *wire.Answer {
-			return refusal(http.StatusUnauthorized, "invalid_client")
-		}), "RFC9701/5/unauthenticated"),
+		introspected("an introspection response has sub",
+			telling(rsa, func(_, claims map[string]any) { claims["sub"] = "somebody" }), "RFC9701/5/no-sub-exp"),
+		introspected("introspection without authentication is 401",
+			refusingIf(func(_ *proxy, q *ask) bool { return q.header.Get("Authorization") == "" }, func() *wire.Answer {
+				return refusal(http.StatusUnauthorized, "invalid_client")
+			}), "RFC9701/5/unauthenticated"),
 		introspected("an introspection response has ES256", telling(ec, same), "RFC9701/6/algorithm"),
 	}
 }

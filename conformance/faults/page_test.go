@@ -13,34 +13,44 @@ import (
 // pageFaults are faults of the pages that people see (RFC 6749 §10.2, §10.12, §10.14).
 func pageFaults() []fault {
 	return []fault{
-		{name: "public clients need no consent", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
+		{name: "public clients need no consent", at: authorizePath,
+			spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
 			fails: "RFC6749/10.2/person-informed", skips: "OIDCCore/11/native-consent RFC6749/10.12/csrf"},
 		{name: "offline access of public clients needs no consent", at: authorizePath,
-			spoil: approving(need.Public, func(_ *proxy, v url.Values) bool { return strings.Contains(v.Get("scope"), "offline_access") }), fails: "OIDCCore/11/native-consent"},
-		{name: "native applications need no consent", at: authorizePath, spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
+			spoil: approving(need.Public,
+				func(_ *proxy, v url.Values) bool { return strings.Contains(v.Get("scope"), "offline_access") }),
+			fails: "OIDCCore/11/native-consent"},
+		{name: "native applications need no consent", at: authorizePath,
+			spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
 			fails: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/not-automatic"},
-		{name: "consent is accepted from any browser and any site", spoil: consentOfAnyBrowser(foreignForm, ownPage), fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
-		{name: "consent is accepted from any browser, but only from the server's own pages", spoil: consentOfAnyBrowser(anyForm, func(*proxy, *ask) {}),
+		{name: "consent is accepted from any browser and any site", spoil: consentOfAnyBrowser(foreignForm, ownPage),
+			fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "consent is accepted from any browser, but only from the server's own pages",
+			spoil:  consentOfAnyBrowser(anyForm, func(*proxy, *ask) {}),
 			passes: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
-		{name: "the consent form counts in a browser without cookies too", spoil: consentOfAnyBrowser(anyForm, ownPage), blocks: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
-		{name: "native applications need no consent, but a login each time", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			if v := q.params(); v.Get("client_id") == p.target.Clients[need.Loopback].ID && !v.Has("prompt") {
-				q.setQuery("prompt", "login")
-			}
-			return approving(need.Loopback, func(*proxy, url.Values) bool { return true })(p, q)
-		}, passes: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/not-automatic"},
+		{name: "the consent form counts in a browser without cookies too", spoil: consentOfAnyBrowser(anyForm, ownPage),
+			blocks: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "native applications need no consent, but a login each time", at: authorizePath,
+			spoil: func(p *proxy, q *ask) *wire.Answer {
+				if v := q.params(); v.Get("client_id") == p.target.Clients[need.Loopback].ID && !v.Has("prompt") {
+					q.setQuery("prompt", "login")
+				}
+				return approving(need.Loopback, func(*proxy, url.Values) bool { return true })(p, q)
+			}, passes: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/not-automatic"},
 		{name: "pages that name an error have the status 500", at: authorizePath, spoil: answering(func(a *wire.Answer) {
 			if a.Status >= 400 {
 				*a = *shown(http.StatusInternalServerError, "The error is invalid_request: it does not fit the registration.")
 			}
-		}), passes: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/person-informed RFC6749/4.1.2.1/unknown-client-told " +
+		}), passes: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/person-informed " +
+			"RFC6749/4.1.2.1/unknown-client-told " +
 			"OIDCCore/3.1.2.1/redirect-uri-registered OIDCCore/3.1.2.2/required-parameters RFC9700/2.1/a1-exact-redirect-uri"},
 		{name: "unregistered redirect URIs are an internal error", at: authorizePath, spoil: answering(func(a *wire.Answer) {
 			if a.Status >= 400 {
 				*a = *shown(http.StatusInternalServerError, "Something went wrong.")
 			}
 		}), fails: "RFC6749/3.1.2.4/person-informed RFC6749/4.1.2.1/unknown-client-told",
-			passes: "RFC6749/3.1/not-repeated RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/10.1/public-otherwise-known " +
+			passes: "RFC6749/3.1/not-repeated RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison " +
+				"RFC6749/10.1/public-otherwise-known " +
 				"RFC9700/2.1/a1-exact-redirect-uri OIDCCore/3.1.2.1/redirect-uri-registered"},
 		{name: "error pages show input unescaped", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
@@ -61,9 +71,11 @@ func pageFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6750/5.3/not-in-cookies OIDCCore/16.4/not-exposed"},
-		{name: "the login redirects with 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303 FAPI2/5.3.2.2/no-307 FAPI2/5.3.2.2/303",
+		{name: "the login redirects with 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect),
+			fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303 FAPI2/5.3.2.2/no-307 FAPI2/5.3.2.2/303",
 			hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
-		{name: "the login redirects with 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303 FAPI2/5.3.2.2/303", passes: "FAPI2/5.3.2.2/no-307"},
+		{name: "the login redirects with 302", at: loginPath, spoil: passing(http.StatusFound),
+			fails: "RFC9700/4.12/a9-303 FAPI2/5.3.2.2/303", passes: "FAPI2/5.3.2.2/no-307"},
 		{name: "authorization responses redirect with 307", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if p.away(a) != nil {
@@ -74,10 +86,12 @@ func pageFaults() []fault {
 		{name: "pages can be framed", spoil: answering(func(a *wire.Answer) {
 			a.Header.Del("Content-Security-Policy")
 			a.Header.Del("X-Frame-Options")
-		}), fails: "RFC9700/4.16/a48-no-clickjacking RFC9700/4.16/a47-frame-ancestors RFC9700/4.16/a48-older-browsers OIDCCore/3.1.2.3/clickjacking OIDCFormPost/4/nothing-leaks"},
+		}), fails: "RFC9700/4.16/a48-no-clickjacking RFC9700/4.16/a47-frame-ancestors RFC9700/4.16/a48-older-browsers " +
+			"OIDCCore/3.1.2.3/clickjacking OIDCFormPost/4/nothing-leaks"},
 		{name: "pages send a Referer", spoil: answering(func(a *wire.Answer) { a.Header.Del("Referrer-Policy") }),
 			fails: "RFC9700/4.2.4/a41-referrer-policy"},
-		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
+		{name: "scripts can call the authorization endpoint", at: authorizePath,
+			spoil: answering(header("Access-Control-Allow-Origin", "*")),
 			fails: "RFC9700/2.6/a39-no-cors-at-authorization OAuth21/3.1/no-cors FAPI2/5.2.3/no-cors-at-authorization"},
 	}
 }
@@ -100,8 +114,8 @@ func consentOfAnyBrowser(counts func(p *proxy, q *ask) bool, change func(p *prox
 	}
 }
 
-// anyForm counts a form from everywhere, and foreignForm one that a page of another site sends in the browser of a person.
-// That browser withholds the cookies of the person, so the form is recognized by its origin.
+// anyForm counts a form from everywhere, and foreignForm one that a page of another site sends in the browser of a
+// person. That browser withholds the cookies of the person, so the form is recognized by its origin.
 func anyForm(*proxy, *ask) bool         { return true }
 func foreignForm(p *proxy, q *ask) bool { return q.header.Get("Origin") != p.front.Front }
 

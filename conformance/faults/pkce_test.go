@@ -18,15 +18,20 @@ func pkceFaults() []fault {
 	anyVerifier := proving(func(*proxy, string, string) bool { return true })
 	return []fault{
 		{name: "verifiers are not compared", spoil: anyVerifier,
-			fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
-				"RFC9700/2.1.1/a10-pkce-supported RFC9700/2.1.1/a11-verifier-enforced RFC8252/6/pkce-supported OIDCCore/16.11/code-substitution RFC8414/2/challenge-methods-true",
+			fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present " +
+				"RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared " +
+				"RFC7636/4.6/verifier-required-of-public " +
+				"RFC9700/2.1.1/a10-pkce-supported RFC9700/2.1.1/a11-verifier-enforced RFC8252/6/pkce-supported " +
+				"OIDCCore/16.11/code-substitution RFC8414/2/challenge-methods-true",
 			hides: "RFC7636/4.6/invalid-grant RFC7636/4.6/wrong-verifier-spends-nothing"},
 		{name: "the code_verifier is optional", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == "" || right(challenge, verifier)
-		}), fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public"},
-		{name: "the code_challenge is accepted as code_verifier", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
-			return verifier == challenge || right(challenge, verifier)
-		}), fails: "RFC7636/4.6/verifier-compared"},
+		}), fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present " +
+			"RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public"},
+		{name: "the code_challenge is accepted as code_verifier",
+			spoil: proving(func(_ *proxy, challenge, verifier string) bool {
+				return verifier == challenge || right(challenge, verifier)
+			}), fails: "RFC7636/4.6/verifier-compared"},
 		{name: "the code_verifier of any code is accepted", spoil: proving(func(p *proxy, _, verifier string) bool {
 			return right(check.Challenge(verifier), verifier) && p.has("challenge "+check.Challenge(verifier))
 		}), fails: "RFC7636/4.4/challenge-bound-to-code"},
@@ -40,18 +45,21 @@ func pkceFaults() []fault {
 			id, _ := q.client()
 			return p.codes(q.form().Get("code")) != nil && id == p.target.Clients[need.Public].ID
 		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC7636/4.2/s256-public OIDCCore/9/none",
-			blocks: "RFC6749/4.1.3/code-bound-to-public-client RFC6749/4.1.3/public-identifies RFC6749/6/bound-to-client RFC7636/4.6/verifier-required-of-public",
-			hides:  "RFC6749/10.4/abuse-detected RFC7009/2/public-client"},
+			blocks: "RFC6749/4.1.3/code-bound-to-public-client RFC6749/4.1.3/public-identifies RFC6749/6/bound-to-client " +
+				"RFC7636/4.6/verifier-required-of-public",
+			hides: "RFC6749/10.4/abuse-detected RFC7009/2/public-client"},
 		{name: "the method plain is accepted", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if method := v.Get("code_challenge_method"); v.Has("code_challenge") && (method == "" || method == "plain") {
 				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
 			}
-		}), fails: "RFC7636/4.3/plain-refused RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted RFC9700/2.1.1/a16-no-plain"},
+		}), fails: "RFC7636/4.3/plain-refused RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted " +
+			"RFC9700/2.1.1/a16-no-plain"},
 		{name: "a missing method means plain", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("code_challenge") && !v.Has("code_challenge_method") {
 				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
 			}
-		}), fails: "RFC7636/4.3/plain-refused RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted RFC9700/2.1.1/a16-no-plain"},
+		}), fails: "RFC7636/4.3/plain-refused RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted " +
+			"RFC9700/2.1.1/a16-no-plain"},
 		{name: "an unknown method means S256", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("code_challenge_method") == "S512" {
 				q.setQuery("code_challenge_method", "S256")
@@ -61,15 +69,19 @@ func pkceFaults() []fault {
 			if !v.Has("code_challenge") && v.Get("client_id") == p.target.Clients[need.Public].ID {
 				unproven(q)
 			}
-		}), fails: "RFC9700/2.1.1/a12-required-of-public RFC10017/6.3.2.1/pkce OAuth21/4.1.2.1/pkce-of-public", skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
+		}), fails: "RFC9700/2.1.1/a12-required-of-public RFC10017/6.3.2.1/pkce OAuth21/4.1.2.1/pkce-of-public",
+			skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
 		{name: "confidential clients need PKCE", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool {
-			return v.Get("response_type") == "code" && !v.Has("code_challenge") && !strings.HasSuffix(v.Get("redirect_uri"), "/public")
+			return v.Get("response_type") == "code" && !v.Has("code_challenge") &&
+				!strings.HasSuffix(v.Get("redirect_uri"), "/public")
 		}, "invalid_request"), fails: "RFC7636/5/without-pkce"},
-		{name: "any text is accepted as code_challenge", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
-			if v.Has("code_challenge") && v.Get("code_challenge_method") == "S256" && !digest.MatchString(v.Get("code_challenge")) {
-				unproven(q)
-			}
-		}), fails: "RFC7636/4.2/challenge-form"},
+		{name: "any text is accepted as code_challenge", at: authorizePath,
+			spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+				if v.Has("code_challenge") && v.Get("code_challenge_method") == "S256" &&
+					!digest.MatchString(v.Get("code_challenge")) {
+					unproven(q)
+				}
+			}), fails: "RFC7636/4.2/challenge-form"},
 		{name: "codes contain the code_challenge", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if code := p.note("shown " + q.form().Get("code")); code != "" {
 				q.set("code", code)
@@ -91,10 +103,13 @@ func pkceFaults() []fault {
 				sent.Del("error_uri")
 			}
 		}), fails: "RFC7636/4.4.1/missing-explained RFC7636/4.4.1/unknown-method-explained"},
-		{name: "the method plain is listed", spoil: publishing(put("code_challenge_methods_supported", []string{"plain", "S256"})),
-			fails: "RFC7636/7.2/plain-not-offered RFC9700/2.1.1/a16-no-plain RFC8414/2/challenge-methods-true", hides: "RFC7636/4.4.1/unlisted-method"},
+		{name: "the method plain is listed",
+			spoil: publishing(put("code_challenge_methods_supported", []string{"plain", "S256"})),
+			fails: "RFC7636/7.2/plain-not-offered RFC9700/2.1.1/a16-no-plain RFC8414/2/challenge-methods-true",
+			hides: "RFC7636/4.4.1/unlisted-method"},
 		{name: "PKCE is not listed", spoil: publishing(put("code_challenge_methods_supported", nil)),
-			fails: "RFC9700/2.1.1/a15-pkce-in-metadata MCP/M4/s256-in-metadata", hides: "RFC7636/7.2/plain-not-offered RFC7636/4.4.1/unlisted-method"},
+			fails: "RFC9700/2.1.1/a15-pkce-in-metadata MCP/M4/s256-in-metadata",
+			hides: "RFC7636/7.2/plain-not-offered RFC7636/4.4.1/unlisted-method"},
 		{name: "PKCE is not listed and has no effect", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.Contains(q.path, "/.well-known/o") {
 				return publishing(put("code_challenge_methods_supported", nil))(p, q)
@@ -103,9 +118,12 @@ func pkceFaults() []fault {
 				q.setQuery("code_challenge_method", "S256")
 			}
 			return anyVerifier(p, q)
-		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC7636/4.1/short-verifier-refused RFC7636/4.3/plain-refused RFC8252/6/pkce-supported",
-			skips: "RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.4/challenge-bound-to-code RFC7636/4.4.1/unknown-method RFC7636/4.4.1/unknown-method-explained " +
-				"RFC7636/4.6/verifier-43-to-128 RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant " +
+		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present " +
+			"RFC7636/4.1/short-verifier-refused RFC7636/4.3/plain-refused RFC8252/6/pkce-supported",
+			skips: "RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.4/challenge-bound-to-code RFC7636/4.4.1/unknown-method " +
+				"RFC7636/4.4.1/unknown-method-explained " +
+				"RFC7636/4.6/verifier-43-to-128 RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
+				"RFC7636/4.6/invalid-grant " +
 				"RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted",
 			hides: "RFC7636/4.6/wrong-verifier-spends-nothing RFC7636/7.2/plain-not-offered"},
 	}
@@ -131,7 +149,8 @@ func proving(accept func(p *proxy, challenge, verifier string) bool) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		sent, redeemed := q.params(), p.codes(q.form().Get("code"))
 		switch {
-		case q.path == authorizePath && digest.MatchString(sent.Get("code_challenge")) && sent.Get("code_challenge_method") == "S256":
+		case q.path == authorizePath && digest.MatchString(sent.Get("code_challenge")) &&
+			sent.Get("code_challenge_method") == "S256":
 			p.keep("challenge "+sent.Get("code_challenge"), true)
 			q.setQuery("code_challenge", challenge)
 		case q.path == tokenPath && redeemed.Has("code_challenge"):

@@ -34,7 +34,8 @@ func issued() *wire.Answer {
 
 // got returns a good answer of a resource.
 func got() *wire.Answer {
-	return &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"sub":"somebody"}`)}
+	return &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: []byte(`{"sub":"somebody"}`)}
 }
 
 // challenged returns the answer of a resource to a wrong proof.
@@ -75,39 +76,55 @@ func proofFaults() []fault {
 		return p.has("token "+q.presented()) || p.has("token "+q.params().Get("access_token"))
 	}
 	demanding := func(status int, nonce string) spoiler {
-		return refusingIf(func(_ *proxy, q *ask) bool { j := q.proof(); return j != nil && j.Text("nonce") == "" }, func() *wire.Answer {
-			a := challenged("use_dpop_nonce")
-			if a.Status = status; nonce != "" {
-				a.Header.Set("DPoP-Nonce", nonce)
-			}
-			return a
-		})
+		return refusingIf(func(_ *proxy, q *ask) bool { j := q.proof(); return j != nil && j.Text("nonce") == "" },
+			func() *wire.Answer {
+				a := challenged("use_dpop_nonce")
+				if a.Status = status; nonce != "" {
+					a.Header.Set("DPoP-Nonce", nonce)
+				}
+				return a
+			})
 	}
 	demands := at(tokenPath, "the token endpoint demands nonces", demanding(http.StatusBadRequest, "nonce"), "")
 	demands.passes = "RFC9449/8/nonce-of-server RFC9449/4.2/claims RFC9449/11.1/once-for-tokens"
-	typed := at(tokenPath, "the typ of a proof is not compared", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Header["typ"] == "JWT" }), "RFC9449/4.3/checks")
+	typed := at(tokenPath, "the typ of a proof is not compared",
+		forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Header["typ"] == "JWT" }), "RFC9449/4.3/checks")
 	typed.passes = "RFC9449/4.2/claims RFC9449/11.6/signature-algorithms"
-	open := at(resourcePath, "the resource ignores proofs", refusingIf(known, got), "RFC9449/4.3/token RFC9449/7/bound-key RFC9449/7/not-unbound RFC9449/7.1/not-without-proof RFC9449/7.2/not-bearer RFC9449/11.1/once FAPI2/5.3.4/header FAPI2/5.3.4/sender-constrained FAPI2/5.3.4/revoked")
+	open := at(resourcePath, "the resource ignores proofs", refusingIf(known, got),
+		"RFC9449/4.3/token RFC9449/7/bound-key RFC9449/7/not-unbound RFC9449/7.1/not-without-proof RFC9449/7.2/not-bearer "+
+			"RFC9449/11.1/once FAPI2/5.3.4/header FAPI2/5.3.4/sender-constrained FAPI2/5.3.4/revoked")
 	open.blocks = "RFC9449/7.1/challenge"
 	return []fault{
 		demands, typed, open,
-		at(tokenPath, "the token endpoint ignores proofs", spoiling(func(_ *proxy, q *ask) { q.header.Del("Dpop") }), "RFC9449/5/bound RFC9449/5/token-type RFC9449/6.1/jwt RFC9449/6.2/introspection "+
-			"RFC9449/4.2/claims RFC9449/4.3/checks RFC9449/4.3/request RFC9449/11.1/short-time RFC9449/11.1/once-for-tokens RFC9449/11.6/signature-algorithms"),
-		at(tokenPath, "a wrong proof is invalid_request", miscalling("invalid_dpop_proof", "invalid_request"), "RFC9449/5/invalid-proof"),
-		at(tokenPath, "a proof needs no jti", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Claims["jti"] == nil }), "RFC9449/4.2/claims"),
-		at(tokenPath, "the htm of a proof is not compared", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Text("htm") == "PUT" }), "RFC9449/4.3/request"),
-		at(tokenPath, "a proof of the future is accepted", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Number("iat") > float64(time.Now().Unix()+600) }), "RFC9449/11.1/short-time"),
-		at(tokenPath, "a proof has alg none", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Algorithm() == "none" }), "RFC9449/11.6/signature-algorithms"),
+		at(tokenPath, "the token endpoint ignores proofs", spoiling(func(_ *proxy, q *ask) { q.header.Del("Dpop") }),
+			"RFC9449/5/bound RFC9449/5/token-type RFC9449/6.1/jwt RFC9449/6.2/introspection "+
+				"RFC9449/4.2/claims RFC9449/4.3/checks RFC9449/4.3/request RFC9449/11.1/short-time RFC9449/11.1/once-for-tokens "+
+				"RFC9449/11.6/signature-algorithms"),
+		at(tokenPath, "a wrong proof is invalid_request", miscalling("invalid_dpop_proof", "invalid_request"),
+			"RFC9449/5/invalid-proof"),
+		at(tokenPath, "a proof needs no jti", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Claims["jti"] == nil }),
+			"RFC9449/4.2/claims"),
+		at(tokenPath, "the htm of a proof is not compared",
+			forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Text("htm") == "PUT" }), "RFC9449/4.3/request"),
+		at(tokenPath, "a proof of the future is accepted",
+			forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Number("iat") > float64(time.Now().Unix()+600) }),
+			"RFC9449/11.1/short-time"),
+		at(tokenPath, "a proof has alg none", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Algorithm() == "none" }),
+			"RFC9449/11.6/signature-algorithms"),
 		at(tokenPath, "a proof works twice", forgiving(func(p *proxy, j *jose.JWT) bool {
 			used := p.has("jti " + j.Text("jti"))
 			p.keep("jti "+j.Text("jti"), true)
 			return used
 		}), "RFC9449/11.1/once-for-tokens"),
 		at(tokenPath, "an htu must not have a query", fussy(spelt, refused), "RFC9449/4.3/normalized"),
-		at(tokenPath, "a proof has no other claims", fussy(func(j *jose.JWT) bool { return j.Claims["conformance"] != nil }, refused), "RFC9449/4.2/other-claims"),
-		at(tokenPath, "a refresh token needs no proof", unproven("refresh_token"), "RFC9449/5/refresh-token-of-public-client"),
-		at(tokenPath, "a code needs no proof", unproven(need.GrantCode), "RFC9449/5.2/always RFC9449/10/code-bound RFC9449/10.1/header-binds"),
-		at(tokenPath, "a nonce is demanded, and none is sent", demanding(http.StatusBadRequest, ""), "RFC9449/8/nonce-of-server"),
+		at(tokenPath, "a proof has no other claims",
+			fussy(func(j *jose.JWT) bool { return j.Claims["conformance"] != nil }, refused), "RFC9449/4.2/other-claims"),
+		at(tokenPath, "a refresh token needs no proof", unproven("refresh_token"),
+			"RFC9449/5/refresh-token-of-public-client"),
+		at(tokenPath, "a code needs no proof", unproven(need.GrantCode),
+			"RFC9449/5.2/always RFC9449/10/code-bound RFC9449/10.1/header-binds"),
+		at(tokenPath, "a nonce is demanded, and none is sent", demanding(http.StatusBadRequest, ""),
+			"RFC9449/8/nonce-of-server"),
 		at(tokenPath, "an answer has two nonces", func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			a.Header["Dpop-Nonce"] = []string{"one", "two"}
@@ -118,19 +135,23 @@ func proofFaults() []fault {
 				q.set("dpop_jkt", "")
 			}
 		}), "RFC9449/10.1/both-agree"),
-		at(resourcePath, "a resource demands nonces with 400", demanding(http.StatusBadRequest, "nonce"), "RFC9449/9/use-nonce"),
-		at(resourcePath, "the scheme DPoP has a case", refusingIf(func(_ *proxy, q *ask) bool { return strings.HasPrefix(q.header.Get("Authorization"), "dpop ") }, kept), "RFC9449/7.1/scheme"),
+		at(resourcePath, "a resource demands nonces with 400", demanding(http.StatusBadRequest, "nonce"),
+			"RFC9449/9/use-nonce"),
+		at(resourcePath, "the scheme DPoP has a case",
+			refusingIf(func(_ *proxy, q *ask) bool { return strings.HasPrefix(q.header.Get("Authorization"), "dpop ") }, kept),
+			"RFC9449/7.1/scheme"),
 		at(resourcePath, "an htu at the resource must not have a query", fussy(spelt, kept), "RFC9449/7.1/normalized"),
 		at(resourcePath, "a wrong proof is an invalid token", answering(func(a *wire.Answer) {
 			for i, c := range a.Header["Www-Authenticate"] {
 				a.Header["Www-Authenticate"][i] = strings.ReplaceAll(c, "invalid_dpop_proof", "invalid_token")
 			}
 		}), "RFC9449/7.1/challenge"),
-		at(resourcePath, "the challenge names Bearer only", refusingIf(func(_ *proxy, q *ask) bool { return q.presented() == "" }, func() *wire.Answer {
-			a := challenged("")
-			a.Header.Set("WWW-Authenticate", `Bearer realm="api"`)
-			return a
-		}), "RFC9449/7.2/both-challenges"),
+		at(resourcePath, "the challenge names Bearer only",
+			refusingIf(func(_ *proxy, q *ask) bool { return q.presented() == "" }, func() *wire.Answer {
+				a := challenged("")
+				a.Header.Set("WWW-Authenticate", `Bearer realm="api"`)
+				return a
+			}), "RFC9449/7.2/both-challenges"),
 		at(userInfoPath, "UserInfo ignores proofs", refusingIf(known, got), "RFC9449/7.1/userinfo"),
 	}
 }

@@ -214,8 +214,10 @@ func (p *proxy) once(name string, value any) any {
 // press sends a form of a page instead of the person.
 func (p *proxy) press(q *ask, f *browser.Form) *wire.Answer {
 	to := wire.ParseURL(f.Action)
-	return p.real(&ask{method: http.MethodPost, path: to.Path, query: to.RawQuery, body: f.Values.Encode(), header: http.Header{
-		"Content-Type": {wire.FormEncoded}, "Cookie": q.header["Cookie"], "Origin": {p.front.Front}, "Sec-Fetch-Site": {"same-origin"}}})
+	return p.real(&ask{method: http.MethodPost, path: to.Path, query: to.RawQuery, body: f.Values.Encode(),
+		header: http.Header{
+			"Content-Type": {wire.FormEncoded}, "Cookie": q.header["Cookie"], "Origin": {p.front.Front},
+			"Sec-Fetch-Site": {"same-origin"}}})
 }
 
 // note returns a kept value as a string.
@@ -308,12 +310,14 @@ func (p *proxy) away(a *wire.Answer) *url.URL {
 // refusal returns an error of the token endpoint.
 func refusal(status int, code string) *wire.Answer {
 	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}, "Pragma": {"no-cache"}}
-	return &wire.Answer{Status: status, Header: header, Body: []byte(`{"error":"` + code + `","error_description":"grant_type is missing"}`)}
+	return &wire.Answer{Status: status, Header: header,
+		Body: []byte(`{"error":"` + code + `","error_description":"grant_type is missing"}`)}
 }
 
 // shown returns a page of the server.
 func shown(status int, text string) *wire.Answer {
-	return &wire.Answer{Status: status, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: []byte("<!DOCTYPE html><title>x</title><p>" + text)}
+	return &wire.Answer{Status: status, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}},
+		Body: []byte("<!DOCTYPE html><title>x</title><p>" + text)}
 }
 
 // moved returns a redirect.

@@ -67,9 +67,11 @@ func pushFaults() []fault {
 				q.set("client_id", c.ID)
 			}
 		}), fails: "RFC9126/2/client-authenticated"},
-		{name: "a pushed request without authentication is invalid_request", at: parPath, spoil: miscalling("invalid_client", "invalid_request"),
+		{name: "a pushed request without authentication is invalid_request", at: parPath,
+			spoil: miscalling("invalid_client", "invalid_request"),
 			fails: "RFC9126/2.3/invalid-client", passes: "RFC9126/2/client-authenticated"},
-		{name: "a pushed request may name a request URI", at: parPath, spoil: without("request_uri"), fails: "RFC9126/2.1/no-request-uri"},
+		{name: "a pushed request may name a request URI", at: parPath, spoil: without("request_uri"),
+			fails: "RFC9126/2.1/no-request-uri"},
 		{name: "the redirect URI of a pushed request is not validated", at: parPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if q.form().Get("redirect_uri") != p.target.Clients[need.Code].RedirectURI() {
 				q.set("redirect_uri", p.target.Clients[need.Code].RedirectURI())
@@ -81,8 +83,11 @@ func pushFaults() []fault {
 				q.set("client_id", of.ID)
 			}
 		}), fails: "RFC9126/2.1/own-request"},
-		{name: "a push is answered with 200", at: parPath, spoil: pushed(func(_ *proxy, a *wire.Answer) { a.Status = http.StatusOK }), fails: "RFC9126/2.2/response"},
-		{name: "a push does not tell the lifetime", at: parPath, spoil: pushed(func(_ *proxy, a *wire.Answer) { edit(a, put("expires_in", "12")) }), fails: "RFC9126/2.2/response", skips: "RFC9126/4/expired"},
+		{name: "a push is answered with 200", at: parPath,
+			spoil: pushed(func(_ *proxy, a *wire.Answer) { a.Status = http.StatusOK }), fails: "RFC9126/2.2/response"},
+		{name: "a push does not tell the lifetime", at: parPath,
+			spoil: pushed(func(_ *proxy, a *wire.Answer) { edit(a, put("expires_in", "12")) }), fails: "RFC9126/2.2/response",
+			skips: "RFC9126/4/expired"},
 		{name: "request URIs count up", at: parPath, spoil: pushed(func(_ *proxy, a *wire.Answer) {
 			edit(a, put("request_uri", "urn:ietf:params:oauth:request_uri:"+string(rune('a'+number.Add(1)%26))))
 		}), fails: "RFC9126/2.2/unguessable"},
@@ -90,9 +95,13 @@ func pushFaults() []fault {
 			q.setQuery("client_id", of.ask.form().Get("client_id"))
 			return p.real(q)
 		}), fails: "RFC9126/2.2/bound"},
-		{name: "a push by GET is a bad request", at: parPath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodGet }, badRequest), fails: "RFC9126/2.3/method"},
-		{name: "a refused push has the status 422", at: parPath, spoil: refusing(status(http.StatusUnprocessableEntity)), fails: "RFC9126/2.3/error"},
-		{name: "the state of a pushed request is changed", at: parPath, spoil: spoiling(func(_ *proxy, q *ask) { q.set("state", "x") }), fails: "RFC9126/4/works"},
+		{name: "a push by GET is a bad request", at: parPath,
+			spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodGet }, badRequest),
+			fails: "RFC9126/2.3/method"},
+		{name: "a refused push has the status 422", at: parPath, spoil: refusing(status(http.StatusUnprocessableEntity)),
+			fails: "RFC9126/2.3/error"},
+		{name: "the state of a pushed request is changed", at: parPath,
+			spoil: spoiling(func(_ *proxy, q *ask) { q.set("state", "x") }), fails: "RFC9126/4/works"},
 		{name: "a request URI works for ever", at: both, spoil: opening(again), fails: "RFC9126/4/expired RFC9126/4/once"},
 		{name: "a request URI works until it expires", at: both, spoil: opening(func(p *proxy, q *ask, of push) *wire.Answer {
 			if time.Since(of.at) < 5*time.Second {
@@ -108,11 +117,15 @@ func pushFaults() []fault {
 			p.keep("opened "+uri, true)
 			return p.real(q)
 		}), fails: "RFC9126/4/opened-again"},
-		{name: "the metadata requires pushed requests, and the server does not", spoil: publishing(put("require_pushed_authorization_requests", true)), fails: "RFC9126/4/required"},
-		{name: "the metadata does not say whether requests must be pushed", spoil: publishing(put("require_pushed_authorization_requests", nil)), fails: "RFC9126/5/metadata"},
-		{name: "a registration forgets that requests must be pushed", at: registerPath, spoil: answering(func(a *wire.Answer) {
-			edit(a, put("require_pushed_authorization_requests", nil))
-		}), fails: "RFC9126/6/client-metadata", skips: "RFC9126/6/required-of-client"},
-		{name: "that requests of a client must be pushed is only said", at: registerPath, spoil: onlySaid("require_pushed_authorization_requests"), fails: "RFC9126/6/required-of-client"},
+		{name: "the metadata requires pushed requests, and the server does not",
+			spoil: publishing(put("require_pushed_authorization_requests", true)), fails: "RFC9126/4/required"},
+		{name: "the metadata does not say whether requests must be pushed",
+			spoil: publishing(put("require_pushed_authorization_requests", nil)), fails: "RFC9126/5/metadata"},
+		{name: "a registration forgets that requests must be pushed", at: registerPath,
+			spoil: answering(func(a *wire.Answer) {
+				edit(a, put("require_pushed_authorization_requests", nil))
+			}), fails: "RFC9126/6/client-metadata", skips: "RFC9126/6/required-of-client"},
+		{name: "that requests of a client must be pushed is only said", at: registerPath,
+			spoil: onlySaid("require_pushed_authorization_requests"), fails: "RFC9126/6/required-of-client"},
 	}
 }

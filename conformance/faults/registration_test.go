@@ -66,7 +66,8 @@ func registrationFaults() []fault {
 			if q.path != registerPath || q.method != http.MethodPost || !of(whole) {
 				return p.real(q)
 			}
-			plain := map[string]any{"client_name": whole["client_name"], "redirect_uris": []string{"https://client.example/plain"}}
+			plain := map[string]any{"client_name": whole["client_name"],
+				"redirect_uris": []string{"https://client.example/plain"}}
 			text, _ := json.Marshal(plain)
 			q.body = string(text)
 			a := p.real(q)
@@ -90,11 +91,15 @@ func registrationFaults() []fault {
 				return refusal(http.StatusBadRequest, "invalid_client_metadata")
 			}
 			return p.real(q)
-		}, fails: "RFC7591/2/default-grant-type", passes: "RFC7591/2/redirect-uris RFC7591/2/unknown-ignored RFC7592/2.3/delete"},
-		{name: "a registration drops the redirect URIs", spoil: made(put("redirect_uris", []string{"https://other.example/"})),
+		}, fails: "RFC7591/2/default-grant-type", passes: "RFC7591/2/redirect-uris RFC7591/2/unknown-ignored " +
+			"RFC7592/2.3/delete"},
+		{name: "a registration drops the redirect URIs",
+			spoil: made(put("redirect_uris", []string{"https://other.example/"})),
 			fails: "RFC7591/2/redirect-uris RFC7591/3.2.1/all-metadata OIDCRegistration/3.2/response"},
-		{name: "a client gets another grant type than the default one", spoil: made(put("grant_types", []string{"client_credentials"})), fails: "RFC7591/2/default-grant-type"},
-		{name: "jwks and jwks_uri are registered together", spoil: saying(has("jwks_uri"), "jwks", "jwks_uri"), fails: "RFC7591/2/one-source-of-keys"},
+		{name: "a client gets another grant type than the default one",
+			spoil: made(put("grant_types", []string{"client_credentials"})), fails: "RFC7591/2/default-grant-type"},
+		{name: "jwks and jwks_uri are registered together", spoil: saying(has("jwks_uri"), "jwks", "jwks_uri"),
+			fails: "RFC7591/2/one-source-of-keys"},
 		{name: "unknown metadata is refused", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == registerPath && has("conformance_unknown")(sent(q)) {
 				return refusal(http.StatusBadRequest, "invalid_client_metadata")
@@ -117,7 +122,8 @@ func registrationFaults() []fault {
 			}
 			return a
 		}, fails: "RFC7591/2.3/statement"},
-		{name: "inconsistent clients are registered", spoil: saying(has("response_types"), "grant_types", "response_types"), fails: "RFC7591/2.1/consistent"},
+		{name: "inconsistent clients are registered", spoil: saying(has("response_types"), "grant_types", "response_types"),
+			fails: "RFC7591/2.1/consistent"},
 		{name: "registration needs a form", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == registerPath {
 				return refusal(http.StatusUnsupportedMediaType, "invalid_request")
@@ -129,18 +135,23 @@ func registrationFaults() []fault {
 				a.Status = http.StatusOK
 			}
 		}), fails: "RFC7591/3.2.1/created MCP/M8/registration OIDCRegistration/3.2/response"},
-		{name: "a secret has no expiry", spoil: made(put("client_secret_expires_at", nil)), fails: "RFC7591/3.2.1/secret-expires-at OIDCRegistration/3.2/secret-expires-at"},
+		{name: "a secret has no expiry", spoil: made(put("client_secret_expires_at", nil)),
+			fails: "RFC7591/3.2.1/secret-expires-at OIDCRegistration/3.2/secret-expires-at"},
 		{name: "a registration is refused with 422", spoil: to(http.MethodPost, func(_ *ask, a *wire.Answer) {
 			if a.Status == http.StatusBadRequest {
 				a.Status = http.StatusUnprocessableEntity
 			}
 		}), fails: "RFC7591/3.2.2/error OIDCRegistration/3.3/status-400"},
-		{name: "a client registers without redirect URIs", spoil: saying(func(m map[string]any) bool { return m["redirect_uris"] == nil }, "redirect_uris"), fails: "RFC7591/5/redirect-uris-required"},
+		{name: "a client registers without redirect URIs",
+			spoil: saying(func(m map[string]any) bool { return m["redirect_uris"] == nil }, "redirect_uris"),
+			fails: "RFC7591/5/redirect-uris-required"},
 		{name: "redirect URIs with http are registered", spoil: saying(func(m map[string]any) bool {
 			list, _ := m["redirect_uris"].([]any)
 			return slices.Contains(list, any("http://client.example/callback"))
 		}, "redirect_uris"), fails: "RFC7591/5/redirect-uris-protected"},
-		{name: "ID tokens without a signature are registered", spoil: saying(has("id_token_signed_response_alg"), "id_token_signed_response_alg", "token_endpoint_auth_method", "client_secret"),
+		{name: "ID tokens without a signature are registered",
+			spoil: saying(has("id_token_signed_response_alg"), "id_token_signed_response_alg", "token_endpoint_auth_method",
+				"client_secret"),
 			fails: "OIDCRegistration/2/id-token-not-unsigned OIDCRegistration/2/secret-for-hmac"},
 
 		{name: "the pages show no logo", spoil: answering(func(a *wire.Answer) {
@@ -154,11 +165,12 @@ func registrationFaults() []fault {
 				edit(a, put("client_id", "another"))
 			}
 		}), fails: "RFC7592/2.1/read OIDCRegistration/4/configuration-endpoint"},
-		{name: "a wrong registration access token is answered with 404", spoil: to(http.MethodGet, func(_ *ask, a *wire.Answer) {
-			if a.Status == http.StatusUnauthorized {
-				a.Status = http.StatusNotFound
-			}
-		}), fails: "RFC7592/2.1/invalid-token RFC7592/2.3/delete OIDCRegistration/4.4/invalid-token"},
+		{name: "a wrong registration access token is answered with 404",
+			spoil: to(http.MethodGet, func(_ *ask, a *wire.Answer) {
+				if a.Status == http.StatusUnauthorized {
+					a.Status = http.StatusNotFound
+				}
+			}), fails: "RFC7592/2.1/invalid-token RFC7592/2.3/delete OIDCRegistration/4.4/invalid-token"},
 		{name: "an update changes no redirect URI", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == registerPath && q.method == http.MethodPost {
 				p.keep("registered", q.body)
@@ -180,7 +192,9 @@ func registrationFaults() []fault {
 		{name: "an update ignores the client_id", spoil: func(p *proxy, q *ask) *wire.Answer {
 			return asking(http.MethodPut, put("client_id", strings.Trim(strings.TrimPrefix(q.path, registerPath), "/")))(p, q)
 		}, fails: "RFC7592/2.2/client-id"},
-		{name: "a client chooses its secret", spoil: asking(http.MethodPut, func(m map[string]any) { delete(m, "client_secret") }), fails: "RFC7592/2.2/own-secret"},
+		{name: "a client chooses its secret",
+			spoil: asking(http.MethodPut, func(m map[string]any) { delete(m, "client_secret") }),
+			fails: "RFC7592/2.2/own-secret"},
 		{name: "a deletion is answered with 200", spoil: to(http.MethodDelete, func(_ *ask, a *wire.Answer) {
 			if a.Status == http.StatusNoContent {
 				a.Status = http.StatusOK
@@ -193,9 +207,12 @@ func registrationFaults() []fault {
 			return made(put("registration_access_token", nil))(p, q)
 		}, fails: "RFC7592/3/complete OIDCRegistration/3.2/configuration-complete",
 			skips: "RFC7592/2.1/read"},
-		{name: "all clients that register get the same client_id", spoil: made(put("client_id", "client")), fails: "RFC7591/3.2.1/client-id-unique OIDCRegistration/3/registration-endpoint"},
-		{name: "all clients that register get the same secret", spoil: made(put("client_secret", "secret")), fails: "RFC7591/3.2.1/secret-unique OIDCRegistration/3.2/secret-unique"},
-		{name: "client_id_issued_at is a date", spoil: made(put("client_id_issued_at", "2026-01-01")), fails: "OIDCRegistration/3.2/issued-at"},
+		{name: "all clients that register get the same client_id", spoil: made(put("client_id", "client")),
+			fails: "RFC7591/3.2.1/client-id-unique OIDCRegistration/3/registration-endpoint"},
+		{name: "all clients that register get the same secret", spoil: made(put("client_secret", "secret")),
+			fails: "RFC7591/3.2.1/secret-unique OIDCRegistration/3.2/secret-unique"},
+		{name: "client_id_issued_at is a date", spoil: made(put("client_id_issued_at", "2026-01-01")),
+			fails: "OIDCRegistration/3.2/issued-at"},
 		{name: "an invalid registration is answered with text", spoil: to(http.MethodPost, func(_ *ask, a *wire.Answer) {
 			if a.Status == http.StatusBadRequest {
 				a.Body = []byte("no")

@@ -98,7 +98,8 @@ func withKey(then spoiler) spoiler {
 			edit(a, func(object map[string]any) {
 				keys, _ := object["keys"].([]any)
 				object["keys"] = append(keys, map[string]any{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": ofTheProxy,
-					"n": encoded.EncodeToString(signer().N.Bytes()), "e": encoded.EncodeToString(big.NewInt(int64(signer().E)).Bytes())})
+					"n": encoded.EncodeToString(signer().N.Bytes()),
+					"e": encoded.EncodeToString(big.NewInt(int64(signer().E)).Bytes())})
 			})
 		}
 		return a
@@ -160,28 +161,36 @@ func hmacFaults() []fault {
 	itself := func(secret string) []byte { return []byte(secret) }
 	unchanged := func(*jwt.Token, map[string]any) {}
 	byKey := func(when whose) spoiler {
-		return replacing(func(p *proxy, q *ask) bool { return of(need.HS256)(p, q) && when(p, q) }, func(_ *proxy, _ *ask, text string) any {
-			claims := jwt.MapClaims{}
-			_, _, _ = jwt.NewParser().ParseUnverified(text, claims) // the server issued it
-			text, _ = jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(signer())
-			return text
-		})
+		return replacing(func(p *proxy, q *ask) bool { return of(need.HS256)(p, q) && when(p, q) },
+			func(_ *proxy, _ *ask, text string) any {
+				claims := jwt.MapClaims{}
+				_, _, _ = jwt.NewParser().ParseUnverified(text, claims) // the server issued it
+				text, _ = jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(signer())
+				return text
+			})
 	}
 	return at(tokenPath+" "+keysPath, []fault{
-		{name: "a client that registered HS256 gets RS256", spoil: byKey(everybodys), fails: "OIDCCore/10.1/registered-algorithm",
-			blocks: "OIDCCore/10.1/hmac-key OIDCCore/10.1/hmac-key-of-client OIDCCore/10.1/hmac-at-hash OIDCCore/10.1/hmac-refreshed OIDCCore/10.1/hmac-hint " +
+		{name: "a client that registered HS256 gets RS256", spoil: byKey(everybodys),
+			fails: "OIDCCore/10.1/registered-algorithm",
+			blocks: "OIDCCore/10.1/hmac-key OIDCCore/10.1/hmac-key-of-client OIDCCore/10.1/hmac-at-hash " +
+				"OIDCCore/10.1/hmac-refreshed OIDCCore/10.1/hmac-hint " +
 				"OIDCCore/10.1/hmac-hint-forged OIDCCore/16.19/secret-length"},
-		{name: "a client that registered HS256 gets RS256 after a refresh", spoil: byKey(refreshed), fails: "OIDCCore/10.1/hmac-refreshed"},
+		{name: "a client that registered HS256 gets RS256 after a refresh", spoil: byKey(refreshed),
+			fails: "OIDCCore/10.1/hmac-refreshed"},
 		{name: "HMACs use the digest of the secret", spoil: secretly(need.HS256, func(secret string) []byte {
 			digest := sha256.Sum256([]byte(secret))
 			return digest[:]
 		}, unchanged), fails: "OIDCCore/10.1/hmac-key", passes: "OIDCCore/10.1/hmac-refreshed"},
 		{name: "HMACs use an empty key", spoil: secretly(need.HS256, func(string) []byte { return []byte{} }, unchanged),
 			fails: "OIDCCore/10.1/hmac-key-of-client OIDCCore/10.1/hmac-key"},
-		{name: "the at_hash of an ID token with an HMAC is wrong", spoil: secretly(need.HS256, itself, saying("at_hash", "AAAAAAAAAAAAAAAAAAAAAA")), fails: "OIDCCore/10.1/hmac-at-hash"},
-		{name: "the ID tokens of public clients have HMACs", spoil: secretly(need.Public, itself, unchanged), fails: "OIDCCore/10.1/no-hmac-for-public"},
+		{name: "the at_hash of an ID token with an HMAC is wrong",
+			spoil: secretly(need.HS256, itself, saying("at_hash", "AAAAAAAAAAAAAAAAAAAAAA")),
+			fails: "OIDCCore/10.1/hmac-at-hash"},
+		{name: "the ID tokens of public clients have HMACs", spoil: secretly(need.Public, itself, unchanged),
+			fails: "OIDCCore/10.1/no-hmac-for-public"},
 		{name: "the secret for HMACs is too short", spoil: func(p *proxy, q *ask) *wire.Answer {
-			if id, secret := q.client(); q.path == tokenPath && id == p.target.Clients[need.HS256].ID && secret == p.target.Clients[need.HS256].Secret {
+			if id, secret := q.client(); q.path == tokenPath && id == p.target.Clients[need.HS256].ID &&
+				secret == p.target.Clients[need.HS256].Secret {
 				q.as(p.front.Runner.Target.Clients[need.HS256])
 			}
 			return secretly(need.HS256, itself, unchanged)(p, q)

@@ -71,23 +71,32 @@ func withoutObjects(spoil spoiler) spoiler {
 // signInFaults are faults of authentication requests (OIDC Core §3.1.2, §6), MCP and RFC 8707.
 func signInFaults() []fault {
 	return append(at(authorizePath, []fault{
-		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional",
-			blocks: "OIDCCore/15.1/display OIDCCore/15.1/locales OIDCCore/15.1/acr-values OIDCCore/3.1.2.1/ui-locales OIDCCore/5.2/claims-locales OIDCCore/3.1.2.1/response-mode-query " +
-				"OIDCCore/3.1.2.2/unknown-parameters-ignored OIDCCore/3.1.2.1/unknown-scope-ignored OIDCCore/3.1.2.1/display-wap OIDCCore/5.5.1/essential-unknown", hides: "RFC6750/2.3/private-userinfo"},
-		{name: "long nonces are refused", spoil: refusingAsk(func(v url.Values) bool { return len(v.Get("nonce")) > 255 }, "invalid_request"),
+		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") },
+			"invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional",
+			blocks: "OIDCCore/15.1/display OIDCCore/15.1/locales OIDCCore/15.1/acr-values OIDCCore/3.1.2.1/ui-locales " +
+				"OIDCCore/5.2/claims-locales OIDCCore/3.1.2.1/response-mode-query " +
+				"OIDCCore/3.1.2.2/unknown-parameters-ignored OIDCCore/3.1.2.1/unknown-scope-ignored OIDCCore/3.1.2.1/display-wap " +
+				"OIDCCore/5.5.1/essential-unknown", hides: "RFC6750/2.3/private-userinfo"},
+		{name: "long nonces are refused", spoil: refusingAsk(func(v url.Values) bool { return len(v.Get("nonce")) > 255 },
+			"invalid_request"),
 			fails: "OIDCCore/2/nonce-not-processed", passes: "OIDCCore/2/nonce"},
 		{name: "no code is issued for an authentication request", spoil: refusingAsk(asksOpenID, "server_error"),
-			blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed OIDCCore/3.1.2.2/oauth-parameters", hides: "RFC6750/2.3/private-userinfo"},
-		{name: "an unknown scope beside openid is refused", spoil: refusingSignIns("invalid_scope", "scope", holding("conformance-unknown")), fails: "OIDCCore/3.1.2.1/unknown-scope-ignored",
+			blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed OIDCCore/3.1.2.2/oauth-parameters",
+			hides:  "RFC6750/2.3/private-userinfo"},
+		{name: "an unknown scope beside openid is refused",
+			spoil: refusingSignIns("invalid_scope", "scope", holding("conformance-unknown")),
+			fails: "OIDCCore/3.1.2.1/unknown-scope-ignored",
 			skips: "OIDCCore/3.1.3.3/left-out-scope-told"},
-		{name: "a scope that a login leaves out is not told", at: tokenPath, apart: true, spoil: func(p *proxy, q *ask) *wire.Answer {
-			asked, a := p.codes(q.form().Get("code")), p.real(q)
-			if strings.Contains(asked.Get("scope"), "conformance-unknown") && a.Granted() {
-				edit(a, put("scope", nil))
-			}
-			return a
-		}, fails: "OIDCCore/3.1.3.3/left-out-scope-told"},
-		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")), fails: "OIDCCore/3.1.2.1/response-mode-query"},
+		{name: "a scope that a login leaves out is not told", at: tokenPath, apart: true,
+			spoil: func(p *proxy, q *ask) *wire.Answer {
+				asked, a := p.codes(q.form().Get("code")), p.real(q)
+				if strings.Contains(asked.Get("scope"), "conformance-unknown") && a.Granted() {
+					edit(a, put("scope", nil))
+				}
+				return a
+			}, fails: "OIDCCore/3.1.3.3/left-out-scope-told"},
+		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")),
+			fails: "OIDCCore/3.1.2.1/response-mode-query"},
 		{name: "an unknown response_mode means query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("response_mode") == "conformance" {
 				q.setQuery("response_mode", "")
@@ -97,51 +106,74 @@ func signInFaults() []fault {
 			if strings.Contains(v.Get("response_type"), "token") {
 				q.setQuery("response_type", "code")
 			}
-		}), fails: "OIDCCore/3.2/refused OIDCCore/3.3/refused OIDCDiscovery/3/response-types-true RFC8414/2/response-types-true"},
+		}), fails: "OIDCCore/3.2/refused OIDCCore/3.3/refused OIDCDiscovery/3/response-types-true " +
+			"RFC8414/2/response-types-true"},
 		{name: "display is refused", spoil: refusingSignIns("invalid_request", "display", anything),
 			fails: "OIDCCore/3.1.2.1/display-wap OIDCCore/15.1/display OIDCDiscovery/3/display-values-true"},
-		{name: "an unknown display is ignored", spoil: ignoring("display", noneOf("page", "popup", "touch", "wap")), fails: "OIDCCore/3.1.2.1/display-unknown"},
-		{name: "ui_locales is refused", spoil: refusingSignIns("invalid_request", "ui_locales", anything), fails: "OIDCCore/3.1.2.1/ui-locales OIDCCore/15.1/locales"},
-		{name: "claims_locales is refused", spoil: refusingSignIns("invalid_request", "claims_locales", anything), fails: "OIDCCore/5.2/claims-locales OIDCCore/15.1/locales"},
-		{name: "acr_values is refused", spoil: refusingSignIns("invalid_request", "acr_values", anything), fails: "OIDCCore/15.1/acr-values OIDCCore/5.5.1.1/voluntary"},
-		{name: "an acr that the server does not know is refused", spoil: refusingSignIns("invalid_request", "claims", holding("urn:conformance:unknown")),
+		{name: "an unknown display is ignored", spoil: ignoring("display", noneOf("page", "popup", "touch", "wap")),
+			fails: "OIDCCore/3.1.2.1/display-unknown"},
+		{name: "ui_locales is refused", spoil: refusingSignIns("invalid_request", "ui_locales", anything),
+			fails: "OIDCCore/3.1.2.1/ui-locales OIDCCore/15.1/locales"},
+		{name: "claims_locales is refused", spoil: refusingSignIns("invalid_request", "claims_locales", anything),
+			fails: "OIDCCore/5.2/claims-locales OIDCCore/15.1/locales"},
+		{name: "acr_values is refused", spoil: refusingSignIns("invalid_request", "acr_values", anything),
+			fails: "OIDCCore/15.1/acr-values OIDCCore/5.5.1.1/voluntary"},
+		{name: "an acr that the server does not know is refused",
+			spoil:  refusingSignIns("invalid_request", "claims", holding("urn:conformance:unknown")),
 			passes: "OIDCCore/5.5.1.1/essential-met OIDCCore/5.5.1.1/essential-not-met"},
-		{name: "an acr that the server does not know needs another login, whose password field only the target names", spoil: refusingIf(func(_ *proxy, q *ask) bool {
-			return strings.Contains(q.params().Get("claims"), "urn:conformance:unknown")
-		}, func() *wire.Answer {
-			return shown(http.StatusOK, `<form method="post"><input name="username"><input name="pin"><button>Sign in</button></form>`)
-		}), aim: func(t *target.Target) { t.Forms.Password = "pin" }, passes: "OIDCCore/5.5.1.1/essential-not-met"},
-		{name: "each essential acr is refused", spoil: refusingSignIns("invalid_request", "claims", holding(`"acr":{"essential"`)), fails: "OIDCCore/5.5.1.1/essential-met"},
+		{name: "an acr that the server does not know needs another login, whose password field only the target names",
+			spoil: refusingIf(func(_ *proxy, q *ask) bool {
+				return strings.Contains(q.params().Get("claims"), "urn:conformance:unknown")
+			}, func() *wire.Answer {
+				return shown(http.StatusOK,
+					`<form method="post"><input name="username"><input name="pin"><button>Sign in</button></form>`)
+			}), aim: func(t *target.Target) { t.Forms.Password = "pin" }, passes: "OIDCCore/5.5.1.1/essential-not-met"},
+		{name: "each essential acr is refused",
+			spoil: refusingSignIns("invalid_request", "claims", holding(`"acr":{"essential"`)),
+			fails: "OIDCCore/5.5.1.1/essential-met"},
 		{name: "login_hint is ignored", spoil: ignoring("login_hint", anything), fails: "OIDCCore/3.1.2.1/login-hint"},
-		{name: "registration is ignored", spoil: ignoring("registration", anything), fails: "OIDCCore/3.1.2.6/registration-not-supported"},
-		{name: "request is refused, and the metadata lists it", spoil: refusingSignIns("request_not_supported", "request", anything), fails: "OIDCDiscovery/3/request-parameter-true"},
+		{name: "registration is ignored", spoil: ignoring("registration", anything),
+			fails: "OIDCCore/3.1.2.6/registration-not-supported"},
+		{name: "request is refused, and the metadata lists it",
+			spoil: refusingSignIns("request_not_supported", "request", anything),
+			fails: "OIDCDiscovery/3/request-parameter-true"},
 		{name: "request_uri is ignored", spoil: ignoring("request_uri", anything), fails: "OIDCCore/6.2/not-supported"},
-		{name: "spaces are accepted only as +", spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") }, badPage),
+		{name: "spaces are accepted only as +",
+			spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") },
+				badPage),
 			fails: "OIDCCore/13.1/query"},
-		{name: "resource is refused", spoil: refusingAsk(func(v url.Values) bool { return v.Has("resource") }, "invalid_request"),
+		{name: "resource is refused",
+			spoil: refusingAsk(func(v url.Values) bool { return v.Has("resource") }, "invalid_request"),
 			fails: "MCP/M5/resource-taken"},
-		{name: "hints with an HMAC are refused", spoil: refusingSignIns("login_required", "id_token_hint", byAlg("HS256")), fails: "OIDCCore/10.1/hmac-hint"},
-		{name: "hints are refused", spoil: refusingSignIns("login_required", "id_token_hint", anything), fails: "OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/10.1/hmac-hint",
-			blocks: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/10.1/hmac-hint-forged"},
+		{name: "hints with an HMAC are refused", spoil: refusingSignIns("login_required", "id_token_hint", byAlg("HS256")),
+			fails: "OIDCCore/10.1/hmac-hint"},
+		{name: "hints are refused", spoil: refusingSignIns("login_required", "id_token_hint", anything),
+			fails: "OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/10.1/hmac-hint",
+			blocks: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another " +
+				"OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/10.1/hmac-hint-forged"},
 		{name: "with a hint prompt=none is ignored", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("id_token_hint") {
 				q.setQuery("prompt", "")
 			}
 		}), fails: "OIDCCore/3.1.2.1/hint-of-nobody"},
 		{name: "invalid hints are ignored", spoil: ignoring("id_token_hint", anything),
-			fails: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion"},
-		{name: "hints with alg none are ignored", spoil: ignoring("id_token_hint", byAlg("none")), fails: "OIDCCore/3.1.2.2/hint-unsigned"},
+			fails: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another " +
+				"OIDCCore/3.1.2.2/hint-key-confusion"},
+		{name: "hints with alg none are ignored", spoil: ignoring("id_token_hint", byAlg("none")),
+			fails: "OIDCCore/3.1.2.2/hint-unsigned"},
 		{name: "forged hints with an HMAC are ignored", spoil: ignoring("id_token_hint", byAlg("HS256")),
 			fails: "OIDCCore/10.1/hmac-hint-forged OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/3.1.2.2/hint-signed-by-another"},
 		{name: "an ID token is issued without the scope openid", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
-			if from := p.codes(q.form().Get("code")); from.Get("client_id") == p.target.Clients[need.Code].ID && !asksOpenID(from) && a.Granted() {
+			if from := p.codes(q.form().Get("code")); from.Get("client_id") == p.target.Clients[need.Code].ID &&
+				!asksOpenID(from) && a.Granted() {
 				edit(a, put("id_token", claimed("sub", "person")))
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.1/without-openid"},
 	}),
-		fault{name: "request is ignored", spoil: withoutObjects(ignoring("request", anything)), fails: "OIDCCore/6.1/not-supported"},
+		fault{name: "request is ignored", spoil: withoutObjects(ignoring("request", anything)),
+			fails: "OIDCCore/6.1/not-supported"},
 		fault{name: "request objects are used", spoil: withoutObjects(signIns(func(_ *proxy, q *ask, v url.Values) {
 			if object := inside(v.Get("request")); object.Claims != nil {
 				q.setQuery("request", "", "state", cmp.Or(object.Text("state"), v.Get("state")))
@@ -156,10 +188,14 @@ func byAlg(alg string) func(string) bool {
 }
 
 // withoutSilence are rules that are not about prompt=none: they can be decided if the server does not support it.
-const withoutSilence = "OIDCCore/3.1.2.1/get OIDCCore/3.1.2.1/post OIDCCore/13.1/query OIDCCore/3.1.2.6/error-required OIDCCore/3.1.2.6/state-required OIDCCore/3.1.2.6/in-query " +
-	"OIDCCore/3.1.2.6/no-other-parameters OIDCCore/16.22/no-307 OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/3.1.2.2/hint-altered " +
-	"OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/10.1/hmac-hint OIDCCore/10.1/hmac-hint-forged " +
-	"OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/14/escapes-removed OIDCCore/14/code-points " +
+const withoutSilence = "OIDCCore/3.1.2.1/get OIDCCore/3.1.2.1/post OIDCCore/13.1/query " +
+	"OIDCCore/3.1.2.6/error-required OIDCCore/3.1.2.6/state-required OIDCCore/3.1.2.6/in-query " +
+	"OIDCCore/3.1.2.6/no-other-parameters OIDCCore/16.22/no-307 OIDCCore/3.1.2.1/max-age-enough " +
+	"OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/3.1.2.2/hint-altered " +
+	"OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion " +
+	"OIDCCore/10.1/hmac-hint OIDCCore/10.1/hmac-hint-forged " +
+	"OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others " +
+	"OIDCCore/14/escapes-removed OIDCCore/14/code-points " +
 	"OIDCRPLogout/2/get OIDCRPLogout/2/post OIDCRPLogout/2/yes OIDCRPLogout/2/asks-without-hint"
 
 // promptFaults are faults of prompt and max_age (OIDC Core §3.1.2.1, §3.1.2.3, §11).
@@ -173,10 +209,12 @@ func promptFaults() []fault {
 		{name: "prompt=none is always refused", spoil: refusingSignIns("interaction_required", "prompt", oneOf("none")),
 			fails:  "OIDCCore/3.1.2.1/prompt-none-answered OIDCCore/3.1.2.6/login-required",
 			blocks: "OIDCCore/3.1.2.1/max-age-silent", passes: withoutSilence},
-		{name: "prompt=none is answered with 500", spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.params().Get("prompt") == "none" }, func() *wire.Answer {
-			return shown(http.StatusInternalServerError, "no")
-		}), fails: "OIDCCore/3.1.2.1/prompt-none-no-page",
-			blocks: "OIDCCore/3.1.2.1/hint-of-nobody OIDCCore/3.1.2.6/login-required OIDCCore/3.1.2.1/max-age-silent", passes: withoutSilence},
+		{name: "prompt=none is answered with 500",
+			spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.params().Get("prompt") == "none" }, func() *wire.Answer {
+				return shown(http.StatusInternalServerError, "no")
+			}), fails: "OIDCCore/3.1.2.1/prompt-none-no-page",
+			blocks: "OIDCCore/3.1.2.1/hint-of-nobody OIDCCore/3.1.2.6/login-required OIDCCore/3.1.2.1/max-age-silent",
+			passes: withoutSilence},
 		{name: "each request needs consent", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if asksOpenID(q.params()) && !q.params().Has("prompt") {
 				q.setQuery("prompt", "consent")
@@ -196,13 +234,19 @@ func promptFaults() []fault {
 			}
 			return approving(need.Code, func(*proxy, url.Values) bool { return true })(p, q)
 		}, after: "RFC6749", fails: "OIDCCore/3.1.2.1/prompt-consent RFC6749/10.2/person-informed",
-			skips: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained OIDCCore/3.1.2.3/csrf", hides: "RFC6749/4.1.2.1/access-denied RFC6749/10.12/csrf"},
-		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")), fails: "OIDCCore/3.1.2.1/prompt-select-account"},
-		{name: "an unknown prompt is ignored", spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")), fails: "OIDCCore/3.1.2.1/prompt-unknown"},
-		{name: "offline access needs no consent", spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),
+			skips: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained " +
+				"OIDCCore/3.1.2.3/csrf", hides: "RFC6749/4.1.2.1/access-denied RFC6749/10.12/csrf"},
+		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")),
+			fails: "OIDCCore/3.1.2.1/prompt-select-account"},
+		{name: "an unknown prompt is ignored",
+			spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")),
+			fails: "OIDCCore/3.1.2.1/prompt-unknown"},
+		{name: "offline access needs no consent",
+			spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),
 			fails: "OIDCCore/11/always-consent"},
 		{name: "max_age is ignored", spoil: ignoring("max_age", anything),
-			fails: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero OIDCCore/3.1.2.1/max-age-silent", blocks: "OIDCCore/3.1.2.1/max-age-renews"},
+			fails:  "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero OIDCCore/3.1.2.1/max-age-silent",
+			blocks: "OIDCCore/3.1.2.1/max-age-renews"},
 		{name: "a login of the last second satisfies max_age=0", spoil: signIns(func(p *proxy, q *ask, v url.Values) {
 			if v.Get("max_age") == "0" {
 				q.setQuery("max_age", "1")
@@ -220,12 +264,15 @@ func promptFaults() []fault {
 			case "":
 				q.setQuery("prompt", "login")
 			}
-		}), blocks: "OIDCRPLogout/2/get OIDCRPLogout/2/asks OIDCRPLogout/2/asks-without-hint OIDCRPLogout/2/yes OIDCRPLogout/2/other-browsers-stay " +
+		}), blocks: "OIDCRPLogout/2/get OIDCRPLogout/2/asks OIDCRPLogout/2/asks-without-hint OIDCRPLogout/2/yes " +
+			"OIDCRPLogout/2/other-browsers-stay " +
 			"OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.1/max-age-silent"},
 		{name: "max_age=0 is ignored", spoil: ignoring("max_age", oneOf("0")), fails: "OIDCCore/3.1.2.1/max-age-zero"},
-		{name: "any login is older than max_age", spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") }, "login_required"),
+		{name: "any login is older than max_age",
+			spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") }, "login_required"),
 			fails: "OIDCCore/3.1.2.1/max-age-enough"},
-		{name: "a max_age that is not a number is ignored", spoil: ignoring("max_age", regexp.MustCompile(`[^0-9]`).MatchString), fails: "OIDCCore/3.1.2.1/max-age-wrong"},
+		{name: "a max_age that is not a number is ignored",
+			spoil: ignoring("max_age", regexp.MustCompile(`[^0-9]`).MatchString), fails: "OIDCCore/3.1.2.1/max-age-wrong"},
 	})
 }
 
@@ -237,9 +284,13 @@ func answerFaults() []fault {
 				sent.Set("id_token", "made-up")
 			}
 		}), fails: "OIDCCore/3.1/tokens-from-token-endpoint"},
-		{name: "error responses of a login have no error code", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Del("error") }), fails: "OIDCCore/3.1.2.6/error-required"},
-		{name: "error responses of a login have extra parameters", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Set("error_code", "17") }), fails: "OIDCCore/3.1.2.6/no-other-parameters"},
-		{name: "login_required is reported as server_error", spoil: erring("login_required", "server_error"), fails: "OIDCCore/3.1.2.6/login-required"},
+		{name: "error responses of a login have no error code",
+			spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Del("error") }), fails: "OIDCCore/3.1.2.6/error-required"},
+		{name: "error responses of a login have extra parameters",
+			spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Set("error_code", "17") }),
+			fails: "OIDCCore/3.1.2.6/no-other-parameters"},
+		{name: "login_required is reported as server_error", spoil: erring("login_required", "server_error"),
+			fails: "OIDCCore/3.1.2.6/login-required"},
 		{name: "error responses of a login are in the fragment", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if to := p.away(a); to != nil && to.Query().Get("error") == "login_required" {
@@ -249,25 +300,29 @@ func answerFaults() []fault {
 		}, fails: "OIDCCore/3.1.2.6/in-query"},
 		{name: "neither prompt=none nor denial is reported to the client", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
-			if to := p.away(a); to != nil && slices.Contains([]string{"login_required", "access_denied"}, to.Query().Get("error")) && asksOpenID(p.request(to.Query().Get("state"))) {
+			if to := p.away(a); to != nil && slices.Contains([]string{"login_required", "access_denied"},
+				to.Query().Get("error")) && asksOpenID(p.request(to.Query().Get("state"))) {
 				return shown(http.StatusOK, "no")
 			}
 			return a
 		}, passes: "OIDCCore/3.1.2.6/error-required OIDCCore/3.1.2.6/state-required OIDCCore/3.1.2.6/in-query"},
 		{name: "denial is not reported to the client", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
-			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" && asksOpenID(p.request(to.Query().Get("state"))) {
+			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" &&
+				asksOpenID(p.request(to.Query().Get("state"))) {
 				return shown(http.StatusOK, "no")
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied"},
 		{name: "denial of a login is an internal error", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
-			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" && asksOpenID(p.request(to.Query().Get("state"))) {
+			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" &&
+				asksOpenID(p.request(to.Query().Get("state"))) {
 				return shown(http.StatusInternalServerError, "no")
 			}
 			return a
-		}, fails: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied", passes: "OIDCCore/3.1.2.4/decision-obtained"},
+		}, fails: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied",
+			passes: "OIDCCore/3.1.2.4/decision-obtained"},
 		{name: "denial of a login is treated as consent", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if p.note("question "+q.form().Get("ticket")) == "openid" && q.form().Get("decision") == "deny" {
 				q.set("decision", "approve")
@@ -287,7 +342,8 @@ func answerFaults() []fault {
 			}
 			return then(p, q)
 		}, fails: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},
-		{name: "pages load from another site", spoil: written(`</main>|</body>`, `<img src="https://tracker.example/x.png">`), fails: "RFC9700/4.2.4/a40-no-third-parties"},
+		{name: "pages load from another site", spoil: written(`</main>|</body>`, `<img src="https://tracker.example/x.png">`),
+			fails: "RFC9700/4.2.4/a40-no-third-parties"},
 		{name: "the consent page differs each time", spoil: func(p *proxy, q *ask) *wire.Answer {
 			return written(`</main>|</body>`, "<p>"+rand.Text()+"</p>")(p, q)
 		}, passes: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},

@@ -21,56 +21,70 @@ func userInfoFaults() []fault {
 		})
 	}
 	return append(at(userInfoPath, []fault{
-		{name: "the sub of UserInfo is wrong", spoil: telling(put("sub", "another")), fails: "OIDCCore/5.3.2/same-sub OIDCCore/8.1/same-at-userinfo"},
-		{name: "UserInfo has the content type text", spoil: answering(header("Content-Type", "text/plain")), fails: "OIDCCore/5.3.2/content-type OIDCRegistration/2/userinfo-plain OIDCCore/5.3.2/signed-content-type"},
-		{name: "UserInfo is not JSON", spoil: told(func(a *wire.Answer) { a.Body = []byte("sub=1") }), fails: "OIDCCore/5.3.2/json", hides: "RFC6750/2.3/private-userinfo"},
-		{name: "UserInfo is Latin-1", spoil: told(func(a *wire.Answer) { a.Body = append(a.Body, 0xe9) }), fails: "OIDCCore/5.3.2/utf-8", hides: "RFC6750/2.3/private-userinfo"},
+		{name: "the sub of UserInfo is wrong", spoil: telling(put("sub", "another")),
+			fails: "OIDCCore/5.3.2/same-sub OIDCCore/8.1/same-at-userinfo"},
+		{name: "UserInfo has the content type text", spoil: answering(header("Content-Type", "text/plain")),
+			fails: "OIDCCore/5.3.2/content-type OIDCRegistration/2/userinfo-plain OIDCCore/5.3.2/signed-content-type"},
+		{name: "UserInfo is not JSON", spoil: told(func(a *wire.Answer) { a.Body = []byte("sub=1") }),
+			fails: "OIDCCore/5.3.2/json", hides: "RFC6750/2.3/private-userinfo"},
+		{name: "UserInfo is Latin-1", spoil: told(func(a *wire.Answer) { a.Body = append(a.Body, 0xe9) }),
+			fails: "OIDCCore/5.3.2/utf-8", hides: "RFC6750/2.3/private-userinfo"},
 		{name: "UserInfo accepts a token in the query", spoil: spoiling(func(_ *proxy, q *ask) {
 			if token := q.params().Get("access_token"); token != "" {
 				q.header.Set("Authorization", "Bearer "+token)
 				q.query = ""
 			}
 		}), fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query", passes: "RFC6750/2.3/private-userinfo"},
-		{name: "UserInfo accepts a token in the query, and the answer can be kept by anybody", spoil: func(p *proxy, q *ask) *wire.Answer {
-			token := q.params().Get("access_token")
-			if token != "" {
-				q.header.Set("Authorization", "Bearer "+token)
-				q.query = ""
-			}
-			a := p.real(q)
-			if token != "" {
-				a.Header.Del("Cache-Control")
-			}
-			return a
-		}, fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query RFC6750/2.3/private-userinfo"},
+		{name: "UserInfo accepts a token in the query, and the answer can be kept by anybody",
+			spoil: func(p *proxy, q *ask) *wire.Answer {
+				token := q.params().Get("access_token")
+				if token != "" {
+					q.header.Set("Authorization", "Bearer "+token)
+					q.query = ""
+				}
+				a := p.real(q)
+				if token != "" {
+					a.Header.Del("Cache-Control")
+				}
+				return a
+			}, fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query RFC6750/2.3/private-userinfo"},
 		{name: "UserInfo accepts any token", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status == http.StatusUnauthorized && q.header.Get("Authorization") != "" {
-				return &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"sub":"person"}`)}
+				return &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: []byte(`{"sub":"person"}`)}
 			}
 			return a
-		}, fails: "OIDCCore/5.3/bearer OIDCCore/5.3.3/invalid-token OIDCCore/5.3/id-token-is-no-access-token OIDCCore/16.9/use-recorded OIDCCore/5.3.3/no-token",
+		}, fails: "OIDCCore/5.3/bearer OIDCCore/5.3.3/invalid-token OIDCCore/5.3/id-token-is-no-access-token " +
+			"OIDCCore/16.9/use-recorded OIDCCore/5.3.3/no-token",
 			blocks: "OIDCCore/5.3.3/revoked-token"},
 		{name: "UserInfo sends no challenge", spoil: answering(header("WWW-Authenticate", "")),
 			fails: "OIDCCore/5.3.3/no-token"},
-		{name: "UserInfo reports invalid_token as invalid_request", spoil: challenging("invalid_token", "invalid_request"), fails: "OIDCCore/5.3.3/invalid-token OIDCCore/5.3.3/revoked-token"},
+		{name: "UserInfo reports invalid_token as invalid_request", spoil: challenging("invalid_token", "invalid_request"),
+			fails: "OIDCCore/5.3.3/invalid-token OIDCCore/5.3.3/revoked-token"},
 		{name: "UserInfo answers insufficient scope with 401", spoil: answering(func(a *wire.Answer) {
 			if a.Status == http.StatusForbidden {
 				a.Status = http.StatusUnauthorized
 			}
 		}), fails: "OIDCCore/5.3.3/scope-missing"},
-		{name: "UserInfo refuses GET", spoil: unlessBy(http.MethodPost), fails: "OIDCCore/5.3/get", hides: "RFC6750/2.3/private-userinfo"},
-		{name: "UserInfo refuses POST", spoil: unlessBy(http.MethodGet), fails: "OIDCCore/5.3/post OIDCCore/5.3/bearer-in-form"},
-		{name: "scripts cannot read UserInfo", spoil: answering(header("Access-Control-Allow-Origin", "")), fails: "OIDCCore/5.3/cors RFC9700/2.6/a38-cors"},
+		{name: "UserInfo refuses GET", spoil: unlessBy(http.MethodPost), fails: "OIDCCore/5.3/get",
+			hides: "RFC6750/2.3/private-userinfo"},
+		{name: "UserInfo refuses POST", spoil: unlessBy(http.MethodGet),
+			fails: "OIDCCore/5.3/post OIDCCore/5.3/bearer-in-form"},
+		{name: "scripts cannot read UserInfo", spoil: answering(header("Access-Control-Allow-Origin", "")),
+			fails: "OIDCCore/5.3/cors RFC9700/2.6/a38-cors"},
 	}), at(userInfoPath+" "+keysPath, []fault{
 		{name: "signed UserInfo has an invalid signature", spoil: told(func(a *wire.Answer) {
 			if text := string(a.Body); strings.Count(text, ".") == 2 && !strings.HasPrefix(text, "{") {
 				a.Body = []byte(jose.Altered(text)[1])
 			}
 		}), fails: "OIDCCore/5.3.2/signed-signature OIDCRegistration/2/userinfo-signed"},
-		{name: "the iss of signed UserInfo is wrong", spoil: signedInfo(saying("iss", "https://attacker.example")), fails: "OIDCCore/5.3.2/signed-iss"},
-		{name: "the aud of signed UserInfo is wrong", spoil: signedInfo(saying("aud", "another")), fails: "OIDCCore/5.3.2/signed-aud"},
-		{name: "the sub of signed UserInfo is wrong", spoil: signedInfo(saying("sub", "another")), fails: "OIDCCore/5.3.2/signed-sub"},
+		{name: "the iss of signed UserInfo is wrong", spoil: signedInfo(saying("iss", "https://attacker.example")),
+			fails: "OIDCCore/5.3.2/signed-iss"},
+		{name: "the aud of signed UserInfo is wrong", spoil: signedInfo(saying("aud", "another")),
+			fails: "OIDCCore/5.3.2/signed-aud"},
+		{name: "the sub of signed UserInfo is wrong", spoil: signedInfo(saying("sub", "another")),
+			fails: "OIDCCore/5.3.2/signed-sub"},
 	})...)
 }
 
@@ -126,20 +140,27 @@ func claimFaults() []fault {
 		{"name#en", "Alice", "OIDCCore/5.2/without-tags"},
 		{"_claim_names", map[string]any{}, "OIDCDiscovery/3/claim-types-true"},
 	} {
-		all = append(all, fault{name: fmt.Sprintf("%s of UserInfo is %v", row.claim, row.value), spoil: telling(put(row.claim, row.value)), fails: row.fails})
+		all = append(all, fault{name: fmt.Sprintf("%s of UserInfo is %v", row.claim, row.value),
+			spoil: telling(put(row.claim, row.value)), fails: row.fails})
 	}
-	for _, row := range [][2]string{{"profile", "family_name"}, {"email", "email_verified"}, {"address", "address"}, {"phone", "phone_number"}} {
+	for _, row := range [][2]string{{"profile", "family_name"}, {"email", "email_verified"}, {"address", "address"},
+		{"phone", "phone_number"}} {
 		alone := func(asked string) bool { return asked == "openid "+row[0] }
-		all = append(all, fault{name: "the scope " + row[0] + " brings no " + row[1] + " by itself", spoil: tellingOf(alone, put(row[1], nil)), fails: "OIDCCore/5.4/" + row[0]})
+		all = append(all, fault{name: "the scope " + row[0] + " brings no " + row[1] + " by itself",
+			spoil: tellingOf(alone, put(row[1], nil)), fails: "OIDCCore/5.4/" + row[0]})
 	}
 	return at(userInfoPath, append(all, []fault{
-		{name: "several scopes return only the claims of the first", spoil: tellingOf(func(asked string) bool { return strings.Count(asked, " ") > 1 }, put("address", nil)),
+		{name: "several scopes return only the claims of the first",
+			spoil: tellingOf(func(asked string) bool { return strings.Count(asked, " ") > 1 }, put("address", nil)),
 			fails: "OIDCCore/5.4/several"},
-		{name: "one scope with claims returns acr too", spoil: tellingOf(func(asked string) bool { return strings.Count(asked, " ") == 1 }, put("acr", "0")),
+		{name: "one scope with claims returns acr too",
+			spoil:  tellingOf(func(asked string) bool { return strings.Count(asked, " ") == 1 }, put("acr", "0")),
 			passes: "OIDCCore/5.4/several"},
-		{name: "the scope openid returns the email address", spoil: tellingOf(func(asked string) bool { return asked == "openid" }, put("email", "alice@example.com")),
+		{name: "the scope openid returns the email address",
+			spoil: tellingOf(func(asked string) bool { return asked == "openid" }, put("email", "alice@example.com")),
 			fails: "OIDCCore/5.4/nothing-more"},
-		{name: "claims without a value are null", spoil: telling(func(object map[string]any) { object["locale"], object["address"] = nil, nil }),
+		{name: "claims without a value are null",
+			spoil: telling(func(object map[string]any) { object["locale"], object["address"] = nil, nil }),
 			fails: "OIDCCore/5.3.2/left-out", skips: "OIDCCore/5.1/locale OIDCCore/5.1/address"},
 		{name: "claims are in a nested object", spoil: telling(func(object map[string]any) {
 			claims := map[string]any{}

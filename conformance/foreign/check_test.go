@@ -27,7 +27,8 @@ func checkServer(t *testing.T, name string, start func(t *testing.T) *target.Tar
 	}
 	var reports []report
 	for i := range runs {
-		reports = append(reports, mandate(t, path, filepath.Join(t.ArtifactDir(), fmt.Sprintf("%s-%d.json", name, i+1)), flags...))
+		reports = append(reports,
+			mandate(t, path, filepath.Join(t.ArtifactDir(), fmt.Sprintf("%s-%d.json", name, i+1)), flags...))
 	}
 	for _, complaint := range slices.Concat(reports[0].gaps(), unexpected(known, reports[0])) {
 		t.Error(complaint)

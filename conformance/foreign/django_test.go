@@ -54,7 +54,8 @@ func startDjango(t *testing.T) *target.Target {
 		User:    target.User{Username: "alice", Password: "correct horse battery staple"},
 		Scope:   "openid profile email read",
 		Clients: map[need.Need]*target.Client{},
-		API:     target.API{URL: "http://" + address + "/api/notes/", Restricted: "http://" + address + "/api/drafts/", Scope: "write"},
+		API: target.API{URL: "http://" + address + "/api/notes/", Restricted: "http://" + address + "/api/drafts/",
+			Scope: "write"},
 	}
 	var applications []djangoApplication
 	for _, role := range need.Roles() {
@@ -68,7 +69,9 @@ func startDjango(t *testing.T) *target.Target {
 		}
 	}
 	dir := t.TempDir()
-	config, err := json.Marshal(map[string]any{"address": address, "database": filepath.Join(dir, "database"), "person": map[string]string{"username": of.User.Username, "password": of.User.Password}, "applications": applications})
+	config, err := json.Marshal(map[string]any{"address": address, "database": filepath.Join(dir, "database"),
+		"person":       map[string]string{"username": of.User.Username, "password": of.User.Password},
+		"applications": applications})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,17 +97,20 @@ func installDjango(t *testing.T) string {
 	run(t, ".", python, "-m", "venv", "--without-pip", dir)
 	inside := filepath.Join(dir, "bin", "python")
 	run(t, ".", python, "-m", "pip", "--python", inside, "install", "--quiet", "--no-input", "--disable-pip-version-check",
-		"--require-hashes", "--only-binary", ":all:", "--requirement", filepath.Join("testdata", "django", "requirements.txt"))
+		"--require-hashes", "--only-binary", ":all:", "--requirement",
+		filepath.Join("testdata", "django", "requirements.txt"))
 	return inside
 }
 
 // djangoApplicationOf returns the application of a role, and whether the package can offer it. It has no signed
 // UserInfo, no pairwise subjects, no back-channel logout, no JWT access tokens, and clients with secrets only.
 func djangoApplicationOf(r need.Role) (djangoApplication, bool) {
-	if r.UserInfoAlgorithm != "" || r.Pairwise || r.Backchannel || r.SignedAccess || r.Auth != "" || r.Grant == need.GrantDevice {
+	if r.UserInfoAlgorithm != "" || r.Pairwise || r.Backchannel || r.SignedAccess || r.Auth != "" ||
+		r.Grant == need.GrantDevice {
 		return djangoApplication{}, false
 	}
-	a := djangoApplication{Name: "conformance " + string(r.Name), ID: "conformance-" + string(r.Name), Type: "public", Hashed: true,
+	a := djangoApplication{Name: "conformance " + string(r.Name), ID: "conformance-" + string(r.Name), Type: "public",
+		Hashed:       true,
 		RedirectURIs: strings.Join(r.RedirectURIs, " "), AfterLogout: strings.Join(r.AfterLogout, " ")}
 	if !r.Public {
 		a.Type, a.Secret = "confidential", rand.Text()+rand.Text()

@@ -28,7 +28,8 @@ func findingsOf(t *testing.T, name string) *engine.Baseline {
 func unexpected(known *engine.Baseline, r report) []string {
 	compared := &engine.Report{}
 	for _, x := range r.Results {
-		compared.Results = append(compared.Results, check.Result{Rule: check.Rule{ID: x.ID, Level: x.Level}, Status: x.Status, Reason: x.Reason})
+		compared.Results = append(compared.Results,
+			check.Result{Rule: check.Rule{ID: x.ID, Level: x.Level}, Status: x.Status, Reason: x.Reason})
 	}
 	c := known.Compare(compared)
 	var all []string
@@ -39,12 +40,14 @@ func unexpected(known *engine.Baseline, r report) []string {
 		missing(x.Result)
 	}
 	for _, x := range compared.Results {
-		if x.Status == check.Fail && x.Rule.Level == check.Should && !slices.ContainsFunc(known.Entries, func(e engine.Entry) bool { return e.Rule == x.Rule.ID }) {
+		if x.Status == check.Fail && x.Rule.Level == check.Should &&
+			!slices.ContainsFunc(known.Entries, func(e engine.Entry) bool { return e.Rule == x.Rule.ID }) {
 			missing(x)
 		}
 	}
 	for _, x := range append(c.Passing, c.Open...) {
-		all = append(all, fmt.Sprintf("%s: there is a finding, but the rule ends with %s: %s", x.Entry.Rule, x.Result.Status, x.Result.Reason))
+		all = append(all, fmt.Sprintf("%s: there is a finding, but the rule ends with %s: %s", x.Entry.Rule, x.Result.Status,
+			x.Result.Reason))
 	}
 	for _, e := range known.Entries {
 		if !slices.ContainsFunc(r.Results, func(x result) bool { return x.ID == e.Rule }) {
@@ -76,8 +79,11 @@ func TestFindings(t *testing.T) {
 
 func TestUnexpected(t *testing.T) {
 	r := report{Results: []result{
-		{ID: "a", Level: check.Must, Status: check.Fail, Reason: "first"}, {ID: "b", Level: check.Should, Status: check.Fail}, {ID: "c", Level: check.May, Status: check.Fail},
-		{ID: "d", Level: check.Must, Status: check.Pass}, {ID: "e", Level: check.Must, Status: check.Blocked, Reason: "no code"}, {ID: "f", Level: check.Should, Status: check.Blocked, Reason: "no code"},
+		{ID: "a", Level: check.Must, Status: check.Fail, Reason: "first"}, {ID: "b", Level: check.Should, Status: check.Fail},
+		{ID: "c", Level: check.May, Status: check.Fail},
+		{ID: "d", Level: check.Must, Status: check.Pass},
+		{ID: "e", Level: check.Must, Status: check.Blocked, Reason: "no code"},
+		{ID: "f", Level: check.Should, Status: check.Blocked, Reason: "no code"},
 	}}
 	finding := func(rule string, result check.Status) engine.Entry {
 		return engine.Entry{Rule: rule, Result: result, Reason: "because"}
@@ -93,7 +99,8 @@ func TestUnexpected(t *testing.T) {
 		{[]engine.Entry{a, b}, []string{"MUST e: blocked without a finding: no code"}},
 		{[]engine.Entry{a, b, e, finding("d", check.Fail)}, []string{"d: there is a finding, but the rule ends with pass: "}},
 		{[]engine.Entry{a, b, e, finding("x", check.Fail)}, []string{"x: there is a finding, but no such rule"}},
-		{[]engine.Entry{a, b, finding("e", check.Fail)}, []string{"e: there is a finding, but the rule ends with blocked: no code"}},
+		{[]engine.Entry{a, b, finding("e", check.Fail)},
+			[]string{"e: there is a finding, but the rule ends with blocked: no code"}},
 		{[]engine.Entry{b, e, finding("a", check.Blocked)}, []string{"MUST a: fail without a finding: first"}},
 	} {
 		if diff := cmp.Diff(c.want, unexpected(&engine.Baseline{Entries: c.known}, r)); diff != "" {

@@ -39,7 +39,8 @@ func (k *keycloak) program(name string, arguments ...string) *exec.Cmd {
 // environment lets a script call the programs of Keycloak by their names. kcadm.sh keeps the administrator's session in
 // the home folder as Java knows it.
 func (k *keycloak) environment() []string {
-	return append(servertest.Environment(), "JAVA="+k.java, "KC_OPTS=-Duser.home="+k.dir, "PATH="+filepath.Join(k.dir, "bin")+":"+os.Getenv("PATH"))
+	return append(servertest.Environment(), "JAVA="+k.java, "KC_OPTS=-Duser.home="+k.dir,
+		"PATH="+filepath.Join(k.dir, "bin")+":"+os.Getenv("PATH"))
 }
 
 // admin runs kcadm.sh, and returns what it prints.
@@ -89,14 +90,16 @@ func (k *keycloak) scripted(t *testing.T) *target.Target {
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		printed = append(printed, lines.Text())
 		if lines.Text() == "EOF" {
-			script := exec.CommandContext(t.Context(), "sh", "-e", "-c", strings.Join(printed[1:], "\n")) // the questions are the first line
+			// the questions are the first line
+			script := exec.CommandContext(t.Context(), "sh", "-e", "-c", strings.Join(printed[1:], "\n"))
 			script.Env = k.environment()
 			outputOf(t, script)
 			_, _ = io.WriteString(stdin, "\n") // if it has ended, Wait says why
 		}
 	}
 	err = cmd.Wait()
-	if all := strings.Join(printed, "\n"); err != nil || !strings.Contains(all, "It works: the server issued a code and tokens.") {
+	if all := strings.Join(printed, "\n"); err != nil ||
+		!strings.Contains(all, "It works: the server issued a code and tokens.") {
 		t.Fatalf("%v\n%s", err, all)
 	}
 	return k.withAPI(t, path)
@@ -106,12 +109,14 @@ func (k *keycloak) scripted(t *testing.T) *target.Target {
 // of its account in each token, so that no part of the API depends on the scope.
 func (k *keycloak) registered(t *testing.T) *target.Target {
 	var initial struct{ Token string }
-	err := json.Unmarshal([]byte(k.admin(t, "create", "clients-initial-access", "-r", realmName, "-s", "count=1000", "-s", "expiration=3600", "-o")), &initial)
+	err := json.Unmarshal([]byte(k.admin(t, "create", "clients-initial-access", "-r", realmName, "-s", "count=1000", "-s",
+		"expiration=3600", "-o")), &initial)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "target.yaml")
-	servertest.Run(t, k.answers("yes", initial.Token, "no"), "--target", path, "--write-target").Want(t, 0, "It works: the server issued a code and tokens.")
+	servertest.Run(t, k.answers("yes", initial.Token, "no"), "--target", path, "--write-target").Want(t, 0,
+		"It works: the server issued a code and tokens.")
 	of := k.withAPI(t, path)
 	of.Backchannel, of.API.Restricted, of.API.Scope = port.Address(), "", ""
 	return of

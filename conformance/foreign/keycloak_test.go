@@ -34,7 +34,8 @@ func TestKeycloak(t *testing.T) {
 
 // startKeycloak runs Keycloak with a database of its own, and the realm of testdata.
 func startKeycloak(t *testing.T) *keycloak {
-	k := &keycloak{java: javaProgram(t), dir: installKeycloak(t), url: "http://" + port.Address(), password: "pw " + rand.Text()}
+	k := &keycloak{java: javaProgram(t), dir: installKeycloak(t), url: "http://" + port.Address(),
+		password: "pw " + rand.Text()}
 	imported := filepath.Join(k.dir, "data", "import")
 	err := os.CopyFS(imported, os.DirFS(filepath.Join("testdata", "keycloak")))
 	if err != nil {
@@ -45,14 +46,16 @@ func startKeycloak(t *testing.T) *keycloak {
 		t.Fatal(err)
 	}
 	admin := rand.Text()
-	cmd := k.program("kc.sh", "start-dev", "--http-host="+address.Hostname(), "--http-port="+address.Port(), "--import-realm")
+	cmd := k.program("kc.sh", "start-dev", "--http-host="+address.Hostname(), "--http-port="+address.Port(),
+		"--import-realm")
 	cmd.Env = append(cmd.Env, "JAVA_OPTS_KC_HEAP=-Xms64m -Xmx512m", "PERSON_PASSWORD="+k.password,
 		"KC_BOOTSTRAP_ADMIN_USERNAME=admin", "KC_BOOTSTRAP_ADMIN_PASSWORD="+admin)
 	serve(t, cmd, k.issuer()+"/.well-known/openid-configuration")
 	k.admin(t, "config", "credentials", "--server", k.url, "--realm", "master", "--user", "admin", "--password", admin)
 	// Everybody has two roles of the administration API. A token has the second one only if its request had the scope
 	// phone: the realm says so.
-	k.admin(t, "add-roles", "-r", realmName, "--rname", "default-roles-"+realmName, "--cclientid", "realm-management", "--rolename", "query-users", "--rolename", "view-clients")
+	k.admin(t, "add-roles", "-r", realmName, "--rname", "default-roles-"+realmName, "--cclientid", "realm-management",
+		"--rolename", "query-users", "--rolename", "view-clients")
 	return k
 }
 

@@ -35,7 +35,8 @@ func TestProvider(t *testing.T) {
 	for _, configuration := range configurations {
 		t.Run(configuration.name, func(t *testing.T) {
 			t.Parallel()
-			checkServer(t, "oidc-provider-"+configuration.name, func(t *testing.T) *target.Target { return startProvider(t, configuration).target }, configuration.flags...)
+			checkServer(t, "oidc-provider-"+configuration.name,
+				func(t *testing.T) *target.Target { return startProvider(t, configuration).target }, configuration.flags...)
 		})
 	}
 }
@@ -44,7 +45,8 @@ func TestProvider(t *testing.T) {
 func TestProviderRegistration(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, ordinary)
-	of := &target.Target{Issuer: p.target.Issuer, User: p.target.User, Register: target.Once, Scope: p.target.Scope, Parameters: p.target.Parameters, Backchannel: p.target.Backchannel}
+	of := &target.Target{Issuer: p.target.Issuer, User: p.target.User, Register: target.Once, Scope: p.target.Scope,
+		Parameters: p.target.Parameters, Backchannel: p.target.Backchannel}
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	err := of.Write(path)
 	if err != nil {
@@ -57,7 +59,8 @@ func TestProviderRegistration(t *testing.T) {
 		// OIDC Registration §2 lets a web client of the code flow have http, and RFC 7591 §5 does not. Only a run that
 		// registers clients checks it.
 		bad = bad && result.ID != "RFC7591/5/redirect-uris-protected"
-		if bad && result.Level != check.May && !slices.ContainsFunc(known.Entries, func(e engine.Entry) bool { return e.Rule == result.ID }) {
+		if bad && result.Level != check.May &&
+			!slices.ContainsFunc(known.Entries, func(e engine.Entry) bool { return e.Rule == result.ID }) {
 			t.Errorf("%s %s: %s: %s", result.Status, result.Level, result.ID, result.Reason)
 		}
 		if result.Status == check.Pass {
@@ -67,7 +70,8 @@ func TestProviderRegistration(t *testing.T) {
 		}
 	}
 	for _, role := range need.Roles() {
-		needed := slices.ContainsFunc(rules.All(), func(r check.Rule) bool { return r.Check != nil && slices.Contains(r.Needs, role.Name) })
+		needed := slices.ContainsFunc(rules.All(),
+			func(r check.Rule) bool { return r.Check != nil && slices.Contains(r.Needs, role.Name) })
 		if needed && role.Registrable() && passed[role.Name] == 0 {
 			t.Errorf("no rule passed with the registered client %s", role.Name)
 		}
@@ -151,7 +155,8 @@ var careful = providerConfiguration{
 	password: "correct horse battery staple",
 	register: func(r need.Role, metadata map[string]any, c *target.Client) bool {
 		switch {
-		case r.Grant == need.GrantPassword || r.Grant == need.GrantDevice || r.IDTokenAlgorithm != "" || r.Auth == need.CertificateAuth:
+		case r.Grant == need.GrantPassword || r.Grant == need.GrantDevice || r.IDTokenAlgorithm != "" ||
+			r.Auth == need.CertificateAuth:
 			return false
 		case r.Introspects:
 			metadata["introspects"] = true
@@ -229,8 +234,11 @@ func startProvider(t *testing.T, configuration providerConfiguration) *provider 
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}
-	p := &provider{ended: make(chan struct{}), target: &target.Target{User: target.User{Username: "alice", Password: configuration.password}, Clients: map[need.Need]*target.Client{},
-		Backchannel: port.Address(), Scope: "openid profile email offline_access", Parameters: map[string]string{"prompt": "consent"}}}
+	p := &provider{ended: make(chan struct{}),
+		target: &target.Target{User: target.User{Username: "alice", Password: configuration.password},
+			Clients:     map[need.Need]*target.Client{},
+			Backchannel: port.Address(), Scope: "openid profile email offline_access",
+			Parameters: map[string]string{"prompt": "consent"}}}
 	clients, err := json.Marshal(p.clients(configuration))
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +280,8 @@ func startProvider(t *testing.T, configuration providerConfiguration) *provider 
 func (p *provider) clients(configuration providerConfiguration) []map[string]any {
 	var all []map[string]any
 	for _, role := range need.Roles() {
-		metadata, c := role.Metadata(need.SecretBasic, p.target.Backchannel), target.NewClient(role, "conformance-"+string(role.Name), "")
+		metadata, c := role.Metadata(need.SecretBasic, p.target.Backchannel),
+			target.NewClient(role, "conformance-"+string(role.Name), "")
 		if !configuration.register(role, metadata, c) {
 			continue
 		}

@@ -73,7 +73,8 @@ func differences(a, b report) []string {
 
 // anew matches what each run makes anew: random values of the checks and of servers, times, the numbers of masked
 // values, and lengths that depend on them.
-var anew = regexp.MustCompile(`(?i:\b[a-z2-7]{26}\b)|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b1[0-9]{9}\b|\$[A-Z_]+[0-9]*|\b[0-9]+ bytes in all`)
+var anew = regexp.MustCompile(
+	`(?i:\b[a-z2-7]{26}\b)|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b1[0-9]{9}\b|\$[A-Z_]+[0-9]*|\b[0-9]+ bytes in all`)
 
 func steady(text string) string { return anew.ReplaceAllString(text, "…") }
 
@@ -86,8 +87,10 @@ func first(message string) string {
 
 func TestDifferences(t *testing.T) {
 	run := func(change func(*result)) report {
-		r := report{Results: []result{{ID: "RFC6749/5.2/a", Status: check.Fail, Reason: "state=TTHRHA5DR2UEH53Y5XSVNYGQ5G at 1795370446"}, {ID: "RFC6749/5.2/b", Status: check.Pass}}}
-		r.Results[0].Exchange.Sent, r.Results[0].Exchange.Got = "GET http://127.0.0.1/a?state=1\nX: 1\n", "200 OK\nDate: now\n"
+		r := report{Results: []result{{ID: "RFC6749/5.2/a", Status: check.Fail,
+			Reason: "state=TTHRHA5DR2UEH53Y5XSVNYGQ5G at 1795370446"}, {ID: "RFC6749/5.2/b", Status: check.Pass}}}
+		r.Results[0].Exchange.Sent, r.Results[0].Exchange.Got = "GET http://127.0.0.1/a?state=1\nX: 1\n",
+			"200 OK\nDate: now\n"
 		change(&r.Results[0])
 		return r
 	}
@@ -114,7 +117,8 @@ func TestDifferences(t *testing.T) {
 }
 
 func TestGaps(t *testing.T) {
-	r := report{Results: []result{{ID: "a", Status: check.Skip}, {ID: "b", Status: check.Blocked, Reason: " "}, {ID: "c", Status: check.Broken, Reason: "a panic"},
+	r := report{Results: []result{{ID: "a", Status: check.Skip}, {ID: "b", Status: check.Blocked, Reason: " "},
+		{ID: "c", Status: check.Broken, Reason: "a panic"},
 		{ID: "d", Status: check.Skip, Reason: "no api"}, {ID: "e", Status: check.Pass}, {ID: "f", Status: check.Fail}}}
 	want := []string{"a: skip without a reason", "b: blocked without a reason", "c: the check stopped: a panic"}
 	if diff := cmp.Diff(want, r.gaps()); diff != "" {

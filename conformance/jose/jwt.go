@@ -119,8 +119,8 @@ var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": ellipt
 // wrong.
 var ErrUnsupported = errors.New("this program does not support it")
 
-// maxModulus is the length of the longest RSA key that is used, in bits, and maxKeys how many keys are tried. The time of a
-// verification grows with the square of the length.
+// maxModulus is the length of the longest RSA key that is used, in bits, and maxKeys how many keys are tried. The time
+// of a verification grows with the square of the length.
 const (
 	maxModulus = 16384
 	maxKeys    = 100
@@ -225,7 +225,8 @@ func Altered(token string) []string {
 	if strings.HasPrefix(parts[2], first) {
 		first = "B"
 	}
-	all := []string{parts[0] + "." + parts[1] + "." + first + parts[2][min(1, len(parts[2])):], parts[0] + "." + parts[1] + "."}
+	all := []string{parts[0] + "." + parts[1] + "." + first + parts[2][min(1, len(parts[2])):],
+		parts[0] + "." + parts[1] + "."}
 	for _, name := range []string{"conformance", "iss"} {
 		claims := maps.Clone(j.Claims)
 		claims[name] = "https://attacker.example"
@@ -274,7 +275,8 @@ func SignedByAnother(token string) []string {
 	if err != nil {
 		return nil
 	}
-	return []string{j.resign(jwt.SigningMethodRS256, key), j.resign(jwt.SigningMethodHS256, []byte(strings.Repeat("conformance", 4)))}
+	return []string{j.resign(jwt.SigningMethodRS256, key),
+		j.resign(jwt.SigningMethodHS256, []byte(strings.Repeat("conformance", 4)))}
 }
 
 // Confused returns tokens that are signed by HMAC with public data. A verifier that lets the token choose the

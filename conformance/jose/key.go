@@ -57,7 +57,8 @@ func ReadKey(jwk map[string]any) (*Key, error) {
 	case kinds[k.Algorithm[:2]] != text("kty"), text("kty") == "EC" && usual[text("crv")] != k.Algorithm:
 		return nil, fmt.Errorf("alg %s does not fit a key of the type %s %s", k.Algorithm, text("kty"), text("crv"))
 	}
-	public, err := JWK{Type: text("kty"), Curve: text("crv"), X: text("x"), Y: text("y"), N: text("n"), E: text("e")}.public()
+	public, err := JWK{Type: text("kty"), Curve: text("crv"), X: text("x"), Y: text("y"), N: text("n"),
+		E: text("e")}.public()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,8 @@ func private(public any, text func(string) string) (any, error) {
 		}
 		return key, nil
 	case ed25519.PublicKey:
-		if len(number("d")) != ed25519.SeedSize || !ed25519.NewKeyFromSeed(number("d")).Public().(ed25519.PublicKey).Equal(public) {
+		if len(number("d")) != ed25519.SeedSize ||
+			!ed25519.NewKeyFromSeed(number("d")).Public().(ed25519.PublicKey).Equal(public) {
 			return nil, errors.New("d is not the private key of x")
 		}
 		return ed25519.NewKeyFromSeed(number("d")), nil
@@ -126,7 +128,8 @@ func (k *Key) Public() map[string]any {
 	case *ecdsa.PrivateKey:
 		point, _ := key.PublicKey.Bytes() // the key is on its curve
 		half := len(point) / 2
-		jwk["kty"], jwk["crv"], jwk["x"], jwk["y"] = "EC", key.Curve.Params().Name, text(point[1:1+half]), text(point[1+half:])
+		jwk["kty"], jwk["crv"], jwk["x"], jwk["y"] = "EC", key.Curve.Params().Name, text(point[1:1+half]),
+			text(point[1+half:])
 	case ed25519.PrivateKey:
 		jwk["kty"], jwk["crv"], jwk["x"] = "OKP", "Ed25519", text(key.Public().(ed25519.PublicKey))
 	case *rsa.PrivateKey:
@@ -190,8 +193,8 @@ func (k *Key) Sign(header, claims map[string]any) string {
 	return signed
 }
 
-// Misused returns keys for HMACs that are made of the public key. A verifier that lets the token choose the algorithm would
-// use its public key as the secret (RFC 8725 §2.1).
+// Misused returns keys for HMACs that are made of the public key. A verifier that lets the token choose the algorithm
+// would use its public key as the secret (RFC 8725 §2.1).
 func (k *Key) Misused() []*Key {
 	signer, is := k.private.(crypto.Signer)
 	if !is {

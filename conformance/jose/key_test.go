@@ -20,7 +20,8 @@ func TestKeys(t *testing.T) {
 		}
 		public := made.Public()
 		text := func(name string) string { value, _ := public[name].(string); return value }
-		key := JWK{Type: text("kty"), Curve: text("crv"), X: text("x"), Y: text("y"), N: text("n"), E: text("e"), ID: text("kid")}
+		key := JWK{Type: text("kty"), Curve: text("crv"), X: text("x"), Y: text("y"), N: text("n"), E: text("e"),
+			ID: text("kid")}
 		if err := j.Verify([]JWK{key}, ""); err != nil || public["d"] != nil {
 			t.Errorf("%s: %v, %v", algorithm, err, public)
 		}
@@ -71,7 +72,8 @@ func TestReadKeyMistakes(t *testing.T) {
 
 // RFC 8037 §A.2, §A.3 have a key and its thumbprint.
 func TestThumbprint(t *testing.T) {
-	k, err := ReadKey(map[string]any{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "a", "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"})
+	k, err := ReadKey(map[string]any{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "a",
+		"d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"})
 	if err != nil || k.Thumbprint() != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
 		t.Errorf("%v: %s", err, k.Thumbprint())
 	}

@@ -16,7 +16,8 @@ func TestLimitsOfKeys(t *testing.T) {
 		return JWK{Type: "RSA", N: n, E: base64.RawURLEncoding.EncodeToString([]byte{0x7f, 0xff, 0xff, 0xff})}
 	}
 	token := func(bytes int) *JWT {
-		j, err := Read(Encoded(map[string]any{"alg": "RS256"}) + "." + Encoded(map[string]any{"sub": "alice"}) + "." + base64.RawURLEncoding.EncodeToString(make([]byte, bytes)))
+		j, err := Read(Encoded(map[string]any{"alg": "RS256"}) + "." + Encoded(map[string]any{"sub": "alice"}) + "." +
+			base64.RawURLEncoding.EncodeToString(make([]byte, bytes)))
 		if err != nil {
 			t.Fatal(err)
 		}

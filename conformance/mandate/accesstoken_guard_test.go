@@ -12,12 +12,15 @@ func TestRFC9068Guard(t *testing.T) {
 	s, app, api, alice := signedServer(t, newSQLite(t))
 	opaque := s.relyingParty(t)
 	upstream, _ := upstream(t)
-	alone := []string{"RESOURCE_SERVER_JWKS_URL: " + quote(s.URL+"/o/.well-known/jwks.json"), "RESOURCE_SERVER_ISSUER: " + quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: " + quote(s.BaseURL)}
-	asking := []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"), fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(api.ClientID), quote(api.ClientSecret))}
+	alone := []string{"RESOURCE_SERVER_JWKS_URL: " + quote(s.URL+"/o/.well-known/jwks.json"),
+		"RESOURCE_SERVER_ISSUER: " + quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: " + quote(s.BaseURL)}
+	asking := []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"),
+		fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(api.ClientID), quote(api.ClientSecret))}
 	rules := []string{"{PATH: /orders, SCOPES: [read]}", "{PATH: /admin, SCOPES: [write]}"}
 	local, both := s.guard(t, upstream.URL, rules, alone...), s.guard(t, upstream.URL, rules, append(alone, asking...)...)
 	other := s.guard(t, upstream.URL, rules, alone[0], alone[1], "RESOURCE_SERVER_AUDIENCE: https://other.example")
-	signed, plain := s.browser(t).signsIn(t, app, alice, "scope", "openid read"), s.browser(t).signsIn(t, opaque, alice, "scope", "openid read")
+	signed, plain := s.browser(t).signsIn(t, app, alice, "scope", "openid read"),
+		s.browser(t).signsIn(t, opaque, alice, "scope", "openid read")
 	is := func(what string, g *server, path, token string, want int) {
 		t.Helper()
 		if a := g.get(t, path, bearer(token)); a.Status != want {

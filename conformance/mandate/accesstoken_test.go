@@ -27,7 +27,8 @@ import (
 func signedServer(t testing.TB, db database, more ...string) (s *server, app, api application, alice person) {
 	t.Helper()
 	s = openidServer(t, db, more...)
-	return s, s.signer(t), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect"), s.somebody(t, "alice")
+	return s, s.signer(t), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect"),
+		s.somebody(t, "alice")
 }
 
 // signer registers an application whose access tokens are signed.
@@ -54,7 +55,8 @@ func (s *server) locally(t testing.TB, text string) (map[string]any, error) {
 	metadata := s.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t)
 	address, _ := metadata["jwks_uri"].(string)
 	algorithms := []string{oidc.RS256, oidc.ES256, oidc.PS256, oidc.EdDSA}
-	verifier := oidc.NewVerifier(s.Issuer, oidc.NewRemoteKeySet(t.Context(), address), &oidc.Config{ClientID: s.BaseURL, SupportedSigningAlgs: algorithms})
+	verifier := oidc.NewVerifier(s.Issuer, oidc.NewRemoteKeySet(t.Context(), address),
+		&oidc.Config{ClientID: s.BaseURL, SupportedSigningAlgs: algorithms})
 	token, err := verifier.Verify(t.Context(), text)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,8 @@ func TestRFC9068Formats(t *testing.T) {
 		if got := s.machine(t, opaque); !strings.HasPrefix(got.AccessToken, "mat_") || got.ExpiresIn != 36000 {
 			t.Errorf("%.4s for %d s, want an opaque token", got.AccessToken, got.ExpiresIn)
 		}
-		for algorithm, a := range map[string]application{"RS256": app, "ES256": s.signer(t, "--algorithm", "ES256"), "PS256": s.signer(t, "--algorithm", "PS256"),
+		for algorithm, a := range map[string]application{"RS256": app, "ES256": s.signer(t, "--algorithm", "ES256"),
+			"PS256": s.signer(t, "--algorithm", "PS256"),
 			"EdDSA": s.signer(t, "--algorithm", "EdDSA")} {
 			got := s.machine(t, a)
 			claims, err := s.locally(t, got.AccessToken)
@@ -80,7 +83,8 @@ func TestRFC9068Formats(t *testing.T) {
 				t.Errorf("%s: %v", algorithm, err)
 				continue
 			}
-			if claims["sub"] != a.ClientID || claims["client_id"] != a.ClientID || claims["scope"] != "read" || claims["aud"] != s.BaseURL || got.ExpiresIn != 600 || claims["auth_time"] != nil {
+			if claims["sub"] != a.ClientID || claims["client_id"] != a.ClientID || claims["scope"] != "read" ||
+				claims["aud"] != s.BaseURL || got.ExpiresIn != 600 || claims["auth_time"] != nil {
 				t.Errorf("%s: %v, for %d s", algorithm, claims, got.ExpiresIn)
 			}
 			found := s.introspect(t, api.auth(), got.AccessToken)
@@ -100,7 +104,8 @@ func TestRFC9068Formats(t *testing.T) {
 			t.Fatal(err)
 		}
 		signedIn := s.verified(t, app, "RS256", person.IDToken)
-		if claims["sub"] != signedIn["sub"] || claims["acr"] != signedIn["acr"] || claims["name"] != nil || claims["username"] != nil {
+		if claims["sub"] != signedIn["sub"] || claims["acr"] != signedIn["acr"] || claims["name"] != nil ||
+			claims["username"] != nil {
 			t.Errorf("%v, want the sub, acr and auth_time of %v, and no more", claims, signedIn)
 		}
 		checkEqual(t, "auth_time", int64(claims["auth_time"].(float64)), number(t, signedIn, "auth_time"))
@@ -111,7 +116,8 @@ func TestRFC9068Formats(t *testing.T) {
 		}
 		next := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", person.RefreshToken))
 		again, err := s.locally(t, next.AccessToken)
-		if err != nil || again["jti"] == claims["jti"] || again["auth_time"] != claims["auth_time"] || again["sub"] != claims["sub"] {
+		if err != nil || again["jti"] == claims["jti"] || again["auth_time"] != claims["auth_time"] ||
+			again["sub"] != claims["sub"] {
 			t.Errorf("refreshed: %v, %v", again, err)
 		}
 		if !s.active(t, api.auth(), person.AccessToken) {
@@ -123,7 +129,8 @@ func TestRFC9068Formats(t *testing.T) {
 		if !s.active(t, bearer(caller.AccessToken), next.AccessToken) {
 			t.Error("a signed token with the scope introspection cannot ask")
 		}
-		if a := s.post(t, "/o/introspect/", bearer(next.AccessToken), params("token", next.AccessToken)); a.Status != http.StatusForbidden {
+		if a := s.post(t, "/o/introspect/", bearer(next.AccessToken),
+			params("token", next.AccessToken)); a.Status != http.StatusForbidden {
 			t.Errorf("one without it gets %d", a.Status)
 		}
 	})
@@ -166,20 +173,24 @@ func TestRFC9068Forged(t *testing.T) {
 		at := time.Now().Unix()
 		parts := strings.Split(good, ".")
 		maps.Copy(forged, map[string]string{
-			"an ID token":                   person.IDToken,
-			"typ JWT":                       sign(own.PrivateKey, rs, map[string]any{"typ": "JWT"}, nil),
-			"typ logout+jwt":                sign(own.PrivateKey, rs, map[string]any{"typ": "logout+jwt"}, nil),
-			"no typ":                        sign(own.PrivateKey, rs, map[string]any{"typ": nil}, nil),
-			"expired":                       sign(own.PrivateKey, rs, nil, jwt.MapClaims{"exp": at - 1}),
-			"another issuer":                sign(own.PrivateKey, rs, nil, jwt.MapClaims{"iss": "https://other.example"}),
-			"another audience":              sign(own.PrivateKey, rs, nil, jwt.MapClaims{"aud": app.ClientID}),
-			"a jti that nothing is behind":  sign(own.PrivateKey, rs, nil, jwt.MapClaims{"jti": "guessed"}),
-			"a foreign key":                 sign(foreign, rs, nil, nil),
-			"a foreign key of no name":      sign(foreign, rs, map[string]any{"kid": "foreign"}, nil),
-			"HS256 with the public key":     sign(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), jwt.SigningMethodHS256, nil, nil),
-			"HS256 with the client secret":  sign([]byte(app.ClientSecret), jwt.SigningMethodHS256, nil, nil),
-			"alg none":                      sign(jwt.UnsafeAllowNoneSignatureType, jwt.SigningMethodNone, nil, nil),
-			"altered":                       parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(b64(parts[1])), `"scope":"openid read"`, `"scope":"openid write"`, 1))) + "." + parts[2],
+			"an ID token":                  person.IDToken,
+			"typ JWT":                      sign(own.PrivateKey, rs, map[string]any{"typ": "JWT"}, nil),
+			"typ logout+jwt":               sign(own.PrivateKey, rs, map[string]any{"typ": "logout+jwt"}, nil),
+			"no typ":                       sign(own.PrivateKey, rs, map[string]any{"typ": nil}, nil),
+			"expired":                      sign(own.PrivateKey, rs, nil, jwt.MapClaims{"exp": at - 1}),
+			"another issuer":               sign(own.PrivateKey, rs, nil, jwt.MapClaims{"iss": "https://other.example"}),
+			"another audience":             sign(own.PrivateKey, rs, nil, jwt.MapClaims{"aud": app.ClientID}),
+			"a jti that nothing is behind": sign(own.PrivateKey, rs, nil, jwt.MapClaims{"jti": "guessed"}),
+			"a foreign key":                sign(foreign, rs, nil, nil),
+			"a foreign key of no name":     sign(foreign, rs, map[string]any{"kid": "foreign"}, nil),
+			"HS256 with the public key": sign(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
+				jwt.SigningMethodHS256, nil, nil),
+			"HS256 with the client secret": sign([]byte(app.ClientSecret), jwt.SigningMethodHS256, nil, nil),
+			"alg none":                     sign(jwt.UnsafeAllowNoneSignatureType, jwt.SigningMethodNone, nil, nil),
+			"altered": parts[0] + "." +
+				base64.RawURLEncoding.EncodeToString(
+					[]byte(strings.Replace(string(b64(parts[1])), `"scope":"openid read"`, `"scope":"openid write"`, 1))) +
+				"." + parts[2],
 			"the signature cut off":         parts[0] + "." + parts[1] + ".",
 			"the signature of another one":  parts[0] + "." + parts[1] + "." + strings.Split(person.IDToken, ".")[2],
 			"nothing but dots":              "..",
@@ -196,10 +207,12 @@ func TestRFC9068Forged(t *testing.T) {
 			if found := s.introspect(t, api.auth(), text); len(found) != 1 || found["active"] != false {
 				t.Errorf("introspection of %s: %v", what, found)
 			}
-			if a := s.get(t, "/o/userinfo/", bearer(text)); a.Status != http.StatusUnauthorized || a.JSON(t)["error"] != "invalid_token" {
+			if a := s.get(t, "/o/userinfo/", bearer(text)); a.Status != http.StatusUnauthorized ||
+				a.JSON(t)["error"] != "invalid_token" {
 				t.Errorf("UserInfo by %s: %d %s", what, a.Status, a.Body)
 			}
-			if a := s.get(t, "/resource", bearer(text)); a.Status != http.StatusUnauthorized && a.Status != http.StatusBadRequest {
+			if a := s.get(t, "/resource", bearer(text)); a.Status != http.StatusUnauthorized &&
+				a.Status != http.StatusBadRequest {
 				t.Errorf("the sample API by %s: %d", what, a.Status)
 			}
 			if a := s.post(t, "/o/introspect/", bearer(text), params("token", good)); a.Status != http.StatusUnauthorized {
@@ -219,7 +232,8 @@ func TestRFC9068Forged(t *testing.T) {
 		b := s.signIn(t, alice, "/account/")
 		b.asks(t, app, "prompt", "none", "id_token_hint", good)
 		b.sentBack(t, "an access token as a hint", "invalid_request")
-		if got, _ := s.token(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", good)); got.Error != "invalid_grant" {
+		if got, _ := s.token(t, app.auth(),
+			params("grant_type", "refresh_token", "refresh_token", good)); got.Error != "invalid_grant" {
 			t.Errorf("an access token as a refresh token: %q", got.Error)
 		}
 	})
@@ -290,7 +304,8 @@ func TestRFC9068RevokedForItself(t *testing.T) {
 		if !s.active(t, api.auth(), got.AccessToken) {
 			t.Error("it is not good at first")
 		}
-		if a := s.post(t, "/o/revoke_token/", second.auth(), params("token", got.AccessToken)); a.Status != http.StatusBadRequest {
+		if a := s.post(t, "/o/revoke_token/", second.auth(),
+			params("token", got.AccessToken)); a.Status != http.StatusBadRequest {
 			t.Errorf("another client's revocation is answered with %d", a.Status)
 		}
 		s.revoke(t, app.auth(), got.AccessToken)
@@ -318,9 +333,11 @@ func TestRFC9068Keys(t *testing.T) {
 			t.Error("jwks_uri is there before there are keys")
 		}
 		robot := func(args ...string) application {
-			return s.application(t, append([]string{"--name", "robot", "--grant", "client_credentials", "--access-token-format", "jwt"}, args...)...)
+			return s.application(t,
+				append([]string{"--name", "robot", "--grant", "client_credentials", "--access-token-format", "jwt"}, args...)...)
 		}
-		app, api := robot("--algorithm", "ES256"), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
+		app, api := robot("--algorithm", "ES256"),
+			s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
 		old := s.machine(t, app)
 		if _, err := s.locally(t, old.AccessToken); err != nil {
 			t.Fatal(err)
@@ -346,7 +363,8 @@ func TestRFC9068Keys(t *testing.T) {
 		if r.code != 0 {
 			t.Fatal(r.stderr)
 		}
-		waitFor(t, "what a key signed that was taken away is no longer good", func() bool { return !s.active(t, api.auth(), old.AccessToken) })
+		waitFor(t, "what a key signed that was taken away is no longer good",
+			func() bool { return !s.active(t, api.auth(), old.AccessToken) })
 		if !s.active(t, api.auth(), fresh.AccessToken) {
 			t.Error("the other key's token has ended")
 		}

@@ -10,22 +10,24 @@ import (
 
 const toolsURI = "https://tools.example/mcp"
 
-// withTools adds the resource of the tools, and returns an agent that has registered itself and the proxy that may ask about
-// its tokens.
+// withTools adds the resource of the tools, and returns an agent that has registered itself and the proxy that may ask
+// about its tokens.
 func (s *server) withTools(t *testing.T) (agent, proxy application) {
 	t.Helper()
 	proxy = s.application(t, "--name", "Tools proxy", "--grant", "client_credentials")
 	s.mustCLI(t, "", "resource", "add", toolsURI, "--name", "Tools", "--scope", "tools", "--introspector", proxy.ClientID)
 	const back = "http://127.0.0.1:50123/callback"
-	return asApplication(s.registers(t, nobody, `{"client_name":"Agent","redirect_uris":["`+back+`"],"token_endpoint_auth_method":"none"}`), back), proxy
+	return asApplication(s.registers(t, nobody, `{"client_name":"Agent","redirect_uris":["`+back+
+		`"],"token_endpoint_auth_method":"none"}`), back), proxy
 }
 
-// The agents on one computer share a refresh token, and do not know of each other. With the settings as they are, each of them
-// succeeds, on any node, and all have the same successor.
+// The agents on one computer share a refresh token, and do not know of each other. With the settings as they are, each
+// of them succeeds, on any node, and all have the same successor.
 func TestAgentsShareARefreshToken(t *testing.T) {
 	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: append([]string{"SCOPES: {read: Read, tools: Use the tools}"}, openClients...)})
+		s := startServer(t, options{database: db,
+			provider: append([]string{"SCOPES: {read: Read, tools: Use the tools}"}, openClients...)})
 		agent, proxy := s.withTools(t)
 		nodes, alice := []*server{s, s.node(t)}, s.person(t, "alice")
 		now := s.signedIn(t, alice).family(t, agent, alice, "scope", "tools", "resource", toolsURI)
@@ -51,18 +53,20 @@ func TestAgentsShareARefreshToken(t *testing.T) {
 	})
 }
 
-// The person whose browser an agent opens may have no account. The sign-in page leads to the sign-up, and back to the request of
-// the agent, or says whom to ask.
+// The person whose browser an agent opens may have no account. The sign-in page leads to the sign-up, and back to the
+// request of the agent, or says whom to ask.
 func TestAgentOfAPersonWithoutAnAccount(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		closed := startServer(t, options{provider: openClients})
-		agent := asApplication(closed.registers(t, nobody, `{"redirect_uris":["http://127.0.0.1/back"],"token_endpoint_auth_method":"none"}`), "http://127.0.0.1:50123/back")
+		agent := asApplication(closed.registers(t, nobody,
+			`{"redirect_uris":["http://127.0.0.1/back"],"token_endpoint_auth_method":"none"}`), "http://127.0.0.1:50123/back")
 		b := closed.browser(t)
 		b.open(t, closed.mustAuthorize(agent))
 		b.isAt(t, "no sign-up", http.StatusOK, "No account yet? Ask an administrator of this server for one.")
 
 		m := startMailingWith(t, db, "", "SIGN_UP: open")
-		agent = m.application(t, "--name", "Agent", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "http://127.0.0.1:50123/back")
+		agent = m.application(t, "--name", "Agent", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", "http://127.0.0.1:50123/back")
 		address, verifier := m.authorizeURL(agent, "scope", "read", "state", "of the agent")
 		b = m.browser(t)
 		b.open(t, address)

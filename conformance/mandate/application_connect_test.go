@@ -34,10 +34,12 @@ func TestKeyWithoutIDStaysAlone(t *testing.T) {
 		}
 		return keysFile(t, string(raw))
 	}
-	a := s.application(t, "--name", "robot", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks", text(own...))
+	a := s.application(t, "--name", "robot", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks",
+		text(own...))
 	asks := func() {
 		t.Helper()
-		s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(a.ClientID, nil), member{"alg": "ES256", "kid": nil})), forItself)
+		s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(a.ClientID, nil), member{"alg": "ES256", "kid": nil})),
+			forItself)
 	}
 	asks()
 	var id string
@@ -57,7 +59,8 @@ func TestKeyWithoutIDStaysAlone(t *testing.T) {
 	}
 	for _, key := range more.Keys {
 		if key["kid"] == "ES256" {
-			r := s.cli(t, "", "application", "update", a.ClientID, "--auth-method", "private_key_jwt", "--jwks", text(own[0], key))
+			r := s.cli(t, "", "application", "update", a.ClientID, "--auth-method", "private_key_jwt", "--jwks",
+				text(own[0], key))
 			if r.code == 0 || !strings.Contains(r.stderr, "one of them has no kid") {
 				t.Errorf("a set with both: %d %s", r.code, r.stderr)
 			}
@@ -82,7 +85,8 @@ func TestPageOfAnApplicationWithACertificate(t *testing.T) {
 			}
 		}
 	}
-	certificate := s.application(t, "--name", "Bank", "--grant", "authorization_code", "--redirect-uri", phoneURI, "--certificate-subject", "san_dns=bank.example", "--require-pushed-requests")
+	certificate := s.application(t, "--name", "Bank", "--grant", "authorization_code", "--redirect-uri", phoneURI,
+		"--certificate-subject", "san_dns=bank.example", "--require-pushed-requests")
 	shows(certificate, mutual+"/o/token/", mutual+"/o/par/", ">san_dns=bank.example<")
 	if strings.Contains(root.Body, "test-key") {
 		t.Error("the page offers a key pair")

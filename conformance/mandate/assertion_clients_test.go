@@ -18,7 +18,8 @@ func TestAssertionClientsNode(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, options{})
 	a, asker := s.keyHolder(t, "robot"), s.introspector(t)
-	keyed := s.application(t, "--name", "keyed", "--grant", "client_credentials", "--auth-method", "client_secret_jwt", "--no-hash-client-secret")
+	keyed := s.application(t, "--name", "keyed", "--grant", "client_credentials", "--auth-method", "client_secret_jwt",
+		"--no-hash-client-secret")
 	for _, c := range []struct {
 		app  application
 		with map[string]any
@@ -59,8 +60,10 @@ func TestAssertionKeysAtAnAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t, options{settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, env: []string{"SSL_CERT_FILE=" + trusted}})
-	app := s.application(t, "--name", "robot", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks-uri", site.URL+"/keys")
+	s := startServer(t, options{settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"},
+		env: []string{"SSL_CERT_FILE=" + trusted}})
+	app := s.application(t, "--name", "robot", "--grant", "client_credentials", "--auth-method", "private_key_jwt",
+		"--jwks-uri", site.URL+"/keys")
 	sign := func(keys *statementIssuer, kid string) auth {
 		return asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), member{"kid": kid}))
 	}

@@ -166,7 +166,8 @@ func (s *server) badAssertions(t *testing.T, a keyHolder) {
 	} {
 		s.refusedAssertion(t, what, asserting(s.assert(t, a, one[0], one[1])))
 	}
-	s.refusedAssertion(t, "no assertion", func(_ *http.Request, form url.Values) { form.Set("client_assertion_type", assertionType) })
+	s.refusedAssertion(t, "no assertion",
+		func(_ *http.Request, form url.Values) { form.Set("client_assertion_type", assertionType) })
 	s.refusedAssertion(t, "only a client id", func(_ *http.Request, form url.Values) { form.Set("client_id", a.ClientID) })
 	// OIDC Core §9: an assertion is used once, and a request that is refused for another reason uses it.
 	for what, other := range map[string]url.Values{
@@ -257,13 +258,15 @@ func TestAttackReplayedAssertion(t *testing.T) {
 			if won != 1 || refused != 11 {
 				t.Errorf("%d requests got a token, %d were refused", won, refused)
 			}
-			if got := s.post(t, "/o/revoke_token/", asserting(assertion), url.Values{"token": {"mat_x"}}); got.Status != http.StatusUnauthorized {
+			if got := s.post(t, "/o/revoke_token/", asserting(assertion),
+				url.Values{"token": {"mat_x"}}); got.Status != http.StatusUnauthorized {
 				t.Errorf("the same assertion at another endpoint: %d %s", got.Status, got.Body)
 			}
 		}
 		// A pushed request uses the assertion too, also one that is refused.
 		pusher := s.keyHolder(t, "pusher", "--grant", "authorization_code", "--redirect-uri", "https://pusher.example/back")
-		request := url.Values{"response_type": {"code"}, "client_id": {pusher.ClientID}, "redirect_uri": {"https://pusher.example/back"},
+		request := url.Values{"response_type": {"code"}, "client_id": {pusher.ClientID},
+			"redirect_uri":   {"https://pusher.example/back"},
 			"code_challenge": {digest("verifier")}, "code_challenge_method": {"S256"}}
 		wrong := maps.Clone(request)
 		wrong.Set("redirect_uri", "https://other.example/back")
@@ -293,7 +296,8 @@ func TestAttackForgedAssertion(t *testing.T) {
 	attack(t, "algorithm confusion", "")
 	s := startServer(t, options{})
 	a, web := s.keyHolder(t, "robot"), s.introspector(t)
-	keyed := s.application(t, "--name", "keyed", "--grant", "client_credentials", "--auth-method", "client_secret_jwt", "--no-hash-client-secret")
+	keyed := s.application(t, "--name", "keyed", "--grant", "client_credentials", "--auth-method", "client_secret_jwt",
+		"--no-hash-client-secret")
 	mine := newStatementIssuer(t, "attacker")
 	rsa := a.keys.keys["RS256"].Public()
 	der, err := x509.MarshalPKIXPublicKey(rsa)
@@ -307,7 +311,8 @@ func TestAttackForgedAssertion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.MapClaims(s.assertionClaims(a.ClientID, nil))).SignedString(jwt.UnsafeAllowNoneSignatureType)
+	unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone,
+		jwt.MapClaims(s.assertionClaims(a.ClientID, nil))).SignedString(jwt.UnsafeAllowNoneSignatureType)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,9 +329,10 @@ func TestAttackForgedAssertion(t *testing.T) {
 		"x5c":                            mine.sign(t, claims(a.ClientID), member{"x5c": []string{"MIIB"}}),
 		"kid as a path":                  mine.sign(t, claims(a.ClientID), member{"kid": "../../../dev/null"}),
 		"RS256 for client_secret_jwt":    mine.sign(t, claims(keyed.ClientID), member{"alg": "RS256", "kid": "RS256"}),
-		"HS256 by another secret":        public(t, member{"alg": "HS256"}, claims(keyed.ClientID), []byte(strings.Repeat("x", 43))),
-		"an application with a secret":   public(t, member{"alg": "HS256"}, claims(web.ClientID), []byte(web.ClientSecret)),
-		"an unknown client":              mine.sign(t, claims("unknown"), nil),
+		"HS256 by another secret": public(t, member{"alg": "HS256"}, claims(keyed.ClientID),
+			[]byte(strings.Repeat("x", 43))),
+		"an application with a secret": public(t, member{"alg": "HS256"}, claims(web.ClientID), []byte(web.ClientSecret)),
+		"an unknown client":            mine.sign(t, claims("unknown"), nil),
 	} {
 		texts[s.refusedAssertion(t, what, asserting(forged))] = true
 	}
@@ -334,7 +340,8 @@ func TestAttackForgedAssertion(t *testing.T) {
 		t.Errorf("the texts tell clients apart: %v", texts)
 	}
 	s.refusedAssertion(t, "no signature", asserting(unsigned))
-	s.mustToken(t, asserting(public(t, member{"alg": "HS256"}, claims(keyed.ClientID), []byte(keyed.ClientSecret))), forItself)
+	s.mustToken(t, asserting(public(t, member{"alg": "HS256"}, claims(keyed.ClientID), []byte(keyed.ClientSecret))),
+		forItself)
 	s.refusedAssertion(t, "the secret itself", keyed.auth())
 	s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself)
 }
@@ -347,7 +354,9 @@ func TestAssertionAlgorithm(t *testing.T) {
 	s.mustToken(t, asserting(s.assert(t, a, nil, member{"alg": "PS256", "kid": "PS256"})), forItself)
 	s.refusedAssertion(t, "ES256", asserting(s.assert(t, a, nil, nil)))
 	// The same key would do.
-	s.refusedAssertion(t, "RS256 with the key for PS256", asserting(signHeader(t, member{"alg": "RS256", "kid": "PS256"}, s.assertionClaims(a.ClientID, nil), a.keys.keys["PS256"])))
+	s.refusedAssertion(t, "RS256 with the key for PS256",
+		asserting(signHeader(t, member{"alg": "RS256", "kid": "PS256"}, s.assertionClaims(a.ClientID, nil),
+			a.keys.keys["PS256"])))
 }
 
 // An older library makes assertions for the address of an endpoint.
@@ -361,7 +370,8 @@ func TestAssertionForAnEndpoint(t *testing.T) {
 	for _, aud := range []any{s.Issuer + "/introspect/", s.Issuer + "/token//", []string{s.Issuer, s.Issuer + "/token/"}} {
 		s.refusedAssertion(t, "another audience", asserting(s.assert(t, a, member{"aud": aud}, nil)))
 	}
-	revoked := s.post(t, "/o/revoke_token/", asserting(s.assert(t, a, member{"aud": s.Issuer + "/revoke_token/"}, nil)), params("token", "mat_x"))
+	revoked := s.post(t, "/o/revoke_token/", asserting(s.assert(t, a, member{"aud": s.Issuer + "/revoke_token/"}, nil)),
+		params("token", "mat_x"))
 	checkEqual(t, "revocation", revoked.Status, http.StatusOK)
 	s.stop(t) // then the log is complete
 	checkEqual(t, "warnings", strings.Count(s.log.String(), "the address of an endpoint"), 1)
@@ -376,6 +386,7 @@ func TestAttackIDTokenAsAssertion(t *testing.T) {
 	alice, web := s.person(t, "alice"), s.whole(t, "web")
 	id := s.browser(t).signsIn(t, web, alice).IDToken
 	keys := s.get(t, "/o/.well-known/jwks.json", nobody)
-	s.mustCLI(t, "", "application", "update", web.ClientID, "--auth-method", "private_key_jwt", "--jwks", keysFile(t, keys.Body))
+	s.mustCLI(t, "", "application", "update", web.ClientID, "--auth-method", "private_key_jwt", "--jwks",
+		keysFile(t, keys.Body))
 	s.refusedAssertion(t, "an ID token", asserting(id))
 }

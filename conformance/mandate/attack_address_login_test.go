@@ -78,12 +78,14 @@ func TestAttackSignInByAddress(t *testing.T) {
 		app := s.application(t, "--name", "Old", "--grant", "password")
 		bob := s.person(t, "bob", "--email", "bob@example.org")
 		s.hasVerified(t, "bob")
-		_, a := s.token(t, app.auth(), params("grant_type", "password", "username", "bob@example.org", "password", bob.Password))
+		_, a := s.token(t, app.auth(),
+			params("grant_type", "password", "username", "bob@example.org", "password", bob.Password))
 		checkEqual(t, "the password grant by address", a.Status, http.StatusBadRequest)
 	})
 }
 
-// The page says what an address needs, whoever has it. Who must sign in with the same account again is offered no other one.
+// The page says what an address needs, whoever has it. Who must sign in with the same account again is offered no other
+// one.
 func TestSignInPageNamesTheAddress(t *testing.T) {
 	const unconfirmed = "An email address works here only after you have confirmed it. Until then, enter your username."
 	onADatabase(t, func(t *testing.T, db database) {
@@ -106,7 +108,8 @@ func TestSignInPageNamesTheAddress(t *testing.T) {
 		in := m.signedIn(t, dora)
 		for reason, offered := range map[string]bool{"confirm": false, "account": true} {
 			in.open(t, "/login/?reason="+reason)
-			checkEqual(t, "an account is offered with the reason "+reason, strings.Contains(in.Body, "Create an account"), offered)
+			checkEqual(t, "an account is offered with the reason "+reason, strings.Contains(in.Body, "Create an account"),
+				offered)
 		}
 	})
 }
@@ -141,7 +144,8 @@ func TestAttackEndlessEvents(t *testing.T) {
 	attack(t, "event log flooded by a person who is signed in (CWE-770)", "")
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
-		alice, app := s.person(t, "alice"), s.application(t, "--name", "web", "--grant", "authorization_code", "--redirect-uri", webURI)
+		alice, app := s.person(t, "alice"),
+			s.application(t, "--name", "web", "--grant", "authorization_code", "--redirect-uri", webURI)
 		b := s.signedIn(t, alice)
 		address, _ := s.authorizeURL(app)
 		b.open(t, address)

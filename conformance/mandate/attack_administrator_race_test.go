@@ -18,8 +18,8 @@ func (b *browser) form(t testing.TB, path, button string) url.Values {
 	return f.values()
 }
 
-// whileSending sends a form again and again with the cookie of a session, from several connections, while it runs do. It
-// returns after all requests were answered.
+// whileSending sends a form again and again with the cookie of a session, from several connections, while it runs do.
+// It returns after all requests were answered.
 func (s *server) whileSending(t *testing.T, session, path string, form url.Values, do func()) {
 	t.Helper()
 	var stop atomic.Bool
@@ -67,7 +67,8 @@ func TestAttackStolenSessionUndoesAChange(t *testing.T) {
 				other.submit(t, "Save changes", url.Values{"administrator": nil})
 			})
 			checkEqual(t, "the demotion leads to", other.URL.Path, "/admin/users/")
-			checkEqual(t, "administrators with the name alice", rows(t, db, "users WHERE username = 'alice' AND administrator"), 0)
+			checkEqual(t, "administrators with the name alice", rows(t, db, "users WHERE username = 'alice' AND administrator"),
+				0)
 
 			update := "/o/applications/" + a.shop.ID + "/update/"
 			other.open(t, update)

@@ -22,9 +22,12 @@ type administered struct {
 
 func newAdministered(t *testing.T, db database) *administered {
 	t.Helper()
-	s := startServer(t, options{database: db, provider: append([]string{"OIDC_ENABLED: true", openidScopes}, openClients...)})
-	a := &administered{server: s, root: s.person(t, "root", "--admin"), alice: s.person(t, "alice", "--email", "alice@example.org"), shop: s.relyingParty(t, "--required-acr", mfa)}
-	a.intranet = s.application(t, "--name", "intranet", "--grant", "authorization_code", "--redirect-uri", "https://intranet.example/cb", "--skip-consent", "--scope", "read")
+	s := startServer(t, options{database: db,
+		provider: append([]string{"OIDC_ENABLED: true", openidScopes}, openClients...)})
+	a := &administered{server: s, root: s.person(t, "root", "--admin"),
+		alice: s.person(t, "alice", "--email", "alice@example.org"), shop: s.relyingParty(t, "--required-acr", mfa)}
+	a.intranet = s.application(t, "--name", "intranet", "--grant", "authorization_code", "--redirect-uri",
+		"https://intranet.example/cb", "--skip-consent", "--scope", "read")
 	s.mustCLI(t, "", "group", "add", "staff")
 	a.browser = s.signedIn(t, a.root)
 	a.browser.open(t, "/admin/users/")
@@ -41,11 +44,17 @@ func newAdministered(t *testing.T, db database) *administered {
 func (a *administered) state(t *testing.T) string {
 	t.Helper()
 	var user, app string
-	behind(t, a.database, `SELECT username || ' ' || email || ' ' || password || ' ' || profile || CASE WHEN administrator THEN ' administrator' ELSE '' END FROM users WHERE username_key LIKE 'alice%'`, &user)
-	behind(t, a.database, `SELECT secret || ' ' || grant_types || ' ' || redirect_uris || ' ' || required_acr || ' ' || jwks || ' ' || COALESCE(owner_id, '') || CASE WHEN skip_consent THEN ' skips' ELSE '' END FROM applications WHERE client_id = '`+a.shop.ClientID+`'`, &app)
+	behind(t, a.database, `SELECT username || ' ' || email || ' ' || password || ' ' || profile || CASE WHEN administrator
+		THEN ' administrator' ELSE '' END FROM users WHERE username_key LIKE 'alice%'`, &user)
+	behind(t, a.database, `SELECT secret || ' ' || grant_types || ' ' || redirect_uris || ' ' || required_acr || ' ' ||
+		jwks || ' ' || COALESCE(owner_id, '') || CASE WHEN skip_consent THEN ' skips' ELSE '' END FROM applications
+			WHERE client_id = '`+a.shop.ClientID+`'`, &app)
 	var rights string
-	behind(t, a.database, `SELECT scopes || ' ' || grant_types || ' ' || resources FROM applications WHERE client_id = '`+a.intranet.ClientID+`'`, &rights)
-	return fmt.Sprint(user, "\n", app, "\n", rights, "\n", rows(t, a.database, "users"), rows(t, a.database, "users WHERE administrator AND active"), rows(t, a.database, "links"), rows(t, a.database, "initial_tokens"), rows(t, a.database, "applications"))
+	behind(t, a.database, `SELECT scopes || ' ' || grant_types || ' ' || resources FROM applications WHERE client_id = '`+
+		a.intranet.ClientID+`'`, &rights)
+	return fmt.Sprint(user, "\n", app, "\n", rights, "\n", rows(t, a.database, "users"),
+		rows(t, a.database, "users WHERE administrator AND active"), rows(t, a.database, "links"),
+		rows(t, a.database, "initial_tokens"), rows(t, a.database, "applications"))
 }
 
 // protected are the changes with which the thief of an administrator's session takes an account, an application
@@ -63,27 +72,38 @@ func (a *administered) protected() []struct {
 		{"an address", a.page, "Save changes", params("email", "thief@example.org")},
 		{"a verified address", a.page, "Save changes", params("email_verified", "on")},
 		{"a username", a.page, "Save changes", params("username", "alice2")},
-		{"a verified phone number", a.page, "Save changes", params("phone_number", "+41443334455", "phone_number_verified", "on")},
+		{"a verified phone number", a.page, "Save changes",
+			params("phone_number", "+41443334455", "phone_number_verified", "on")},
 		{"the account of a former administrator", a.former, "Save changes", params("active", "on")},
 		{"the account of another administrator", a.second, "Save changes", url.Values{"active": nil}},
 		{"the rights", a.page, "Save changes", params("administrator", "on")},
 		{"a reset link", a.page, "Make a link", nil},
 		{"deletion", a.page + "delete/", "", nil},
-		{"another administrator", "/admin/users/new/", "Add person", params("username", "thief", "password", "the words of the thief", "administrator", "on")},
-		{"a person with the address of another one", "/admin/users/new/", "Add person", params("username", "thief", "password", "the words of the thief", "email", "alice@example.org", "email_verified", "on")},
-		{"a person with the phone number of another one", "/admin/users/new/", "Add person", params("username", "thief", "password", "the words of the thief", "phone_number", "+41443334455", "phone_number_verified", "on")},
+		{"another administrator", "/admin/users/new/", "Add person",
+			params("username", "thief", "password", "the words of the thief", "administrator", "on")},
+		{"a person with the address of another one", "/admin/users/new/", "Add person",
+			params("username", "thief", "password", "the words of the thief", "email", "alice@example.org",
+				"email_verified", "on")},
+		{"a person with the phone number of another one", "/admin/users/new/", "Add person",
+			params("username", "thief", "password", "the words of the thief", "phone_number", "+41443334455",
+				"phone_number_verified", "on")},
 		{"a secret", app + "rotate/", "Create a new secret", nil},
 		{"a key", app, "", params("algorithm", "ES256")},
 		{"a redirect URI", app + "update/", "", params("redirect_uris", "https://thief.example/back")},
 		{"no consent", app + "update/", "", params("skip_consent", "on")},
 		{"a weaker login", app + "update/", "", params("required_acr", "")},
-		{"more rights without consent", "/o/applications/" + a.intranet.ID + "/update/", "", url.Values{"scope": {"read", "write"}}},
+		{"more rights without consent", "/o/applications/" + a.intranet.ID + "/update/", "",
+			url.Values{"scope": {"read", "write"}}},
 		{"an owner", app + "owner/", "Assign", params("owner", "alice")},
 		{"the server's application", app + "owner/", "Take it over", nil},
-		{"an application that acts alone", "/o/applications/register/", "", params("name", "thief", "grant_type", "client_credentials")},
-		{"the right to act alone", app + "update/", "", url.Values{"grant_type": {"authorization_code", "client_credentials"}}},
-		{"a token for applications that act alone", "/admin/registration-tokens/", "Make a token", params("may", "client_credentials")},
-		{"an application that asks nobody", "/o/applications/register/", "", params("name", "thief", "redirect_uris", "https://thief.example/back", "skip_consent", "on")},
+		{"an application that acts alone", "/o/applications/register/", "",
+			params("name", "thief", "grant_type", "client_credentials")},
+		{"the right to act alone", app + "update/", "",
+			url.Values{"grant_type": {"authorization_code", "client_credentials"}}},
+		{"a token for applications that act alone", "/admin/registration-tokens/", "Make a token",
+			params("may", "client_credentials")},
+		{"an application that asks nobody", "/o/applications/register/", "",
+			params("name", "thief", "redirect_uris", "https://thief.example/back", "skip_consent", "on")},
 	}
 }
 
@@ -147,10 +167,15 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 			path, button  string
 			fields, again url.Values
 		}{
-			{a.page, "Save changes", params("email", "al@example.org", "first_name", "Ælice & <b>", "group", "staff", "address", "1 Road\nTown", "password", password, "active", "on"), params("password", password)},
-			{"/admin/users/new/", "Add person", params("username", "third", "administrator", "on", "password", password, "last_name", "Zwei"), params("password", password)},
-			{app + "update/", "Save changes", params("name", "Another name", "redirect_uris", "https://new.example/back\nhttps://new.example/2"), nil},
-			{"/o/applications/register/", "Register application", params("name", "New", "redirect_uris", "https://new.example/back", "skip_consent", "on"), nil},
+			{a.page, "Save changes", params("email", "al@example.org", "first_name", "Ælice & <b>", "group", "staff", "address",
+				"1 Road\nTown", "password", password, "active", "on"), params("password", password)},
+			{"/admin/users/new/", "Add person",
+				params("username", "third", "administrator", "on", "password", password, "last_name", "Zwei"),
+				params("password", password)},
+			{app + "update/", "Save changes",
+				params("name", "Another name", "redirect_uris", "https://new.example/back\nhttps://new.example/2"), nil},
+			{"/o/applications/register/", "Register application",
+				params("name", "New", "redirect_uris", "https://new.example/back", "skip_consent", "on"), nil},
 			{app + "rotate/", "Create a new secret", params("overlap", "604800"), nil},
 			{app + "owner/", "Assign", params("owner", "alice"), nil},
 			{"/admin/registration-tokens/", "Make a token", params("may", "client_credentials", "uses", "3"), nil},
@@ -244,7 +269,8 @@ func TestAttackStolenSessionOfAnOwner(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		bob, alice := s.signedIn(t, s.person(t, "bob")), s.person(t, "alice")
-		app := bob.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://tool.example/cb", "client_type", "confidential", "scope", "read")
+		app := bob.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://tool.example/cb",
+			"client_type", "confidential", "scope", "read")
 		app.RedirectURI = "https://tool.example/cb"
 		visitor := s.signedIn(t, alice)
 		visitor.issue(t, app, alice, "scope", "read")

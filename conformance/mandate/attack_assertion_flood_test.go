@@ -14,10 +14,13 @@ func TestAttackFloodOfAssertions(t *testing.T) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db}))
 		keys := newStatementIssuer(t, "agent")
-		registered := textOf(s.registers(t, nobody, member{"redirect_uris": []string{agentURI}, "token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t))}), "client_id")
+		registered := textOf(s.registers(t, nobody,
+			member{"redirect_uris": []string{agentURI}, "token_endpoint_auth_method": "private_key_jwt",
+				"jwks": json.RawMessage(keys.keySet(t))}), "client_id")
 		statuses := map[int]int{}
 		for range 400 {
-			a := s.post(t, "/o/revoke_token/", asserting(keys.sign(t, s.assertionClaims(registered, nil), nil)), params("token", "x"))
+			a := s.post(t, "/o/revoke_token/", asserting(keys.sign(t, s.assertionClaims(registered, nil), nil)),
+				params("token", "x"))
 			statuses[a.Status]++
 		}
 		if statuses[http.StatusOK] < 300 || statuses[http.StatusTooManyRequests] == 0 || len(statuses) != 2 {

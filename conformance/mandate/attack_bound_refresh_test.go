@@ -21,8 +21,10 @@ func TestCertificateForAResourceThatDemandsOne(t *testing.T) {
 		alice := s.somebody(t, "alice")
 		own, others := ours.client(t, "client.example"), ours.client(t, "other.example")
 		for kind, app := range map[string]application{
-			"public":       s.application(t, "--name", "Public", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", phoneURI),
-			"confidential": s.application(t, "--name", "Confidential", "--grant", "authorization_code", "--redirect-uri", phoneURI),
+			"public": s.application(t, "--name", "Public", "--client-type", "public", "--grant", "authorization_code",
+				"--redirect-uri", phoneURI),
+			"confidential": s.application(t, "--name", "Confidential", "--grant", "authorization_code",
+				"--redirect-uri", phoneURI),
 		} {
 			address, verifier := s.authorizeURL(app, "scope", "read", "resource", api)
 			redeem := with(grantForm(app, s.browser(t).code(t, address, alice), verifier), "client_id", app.ClientID)

@@ -37,7 +37,8 @@ type issuer struct {
 func newIssuer(t testing.TB) *issuer {
 	t.Helper()
 	a := &issuer{}
-	made := a.issue(t, x509.Certificate{Subject: pkix.Name{CommonName: "Authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	made := a.issue(t, x509.Certificate{Subject: pkix.Name{CommonName: "Authority"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	a.certificate, a.key = made.Leaf, made.PrivateKey.(*ecdsa.PrivateKey)
 	return a
 }
@@ -72,7 +73,8 @@ func (a *issuer) issue(t testing.TB, template x509.Certificate) tls.Certificate 
 // client returns the certificate of a client with a DNS name.
 func (a *issuer) client(t testing.TB, name string) tls.Certificate {
 	t.Helper()
-	return a.issue(t, x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{"Example, Inc."}}, DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return a.issue(t, x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{"Example, Inc."}},
+		DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
 func writePEM(t testing.TB, kind string, der []byte) string {
@@ -97,7 +99,9 @@ func withCertificates(t testing.TB, db database, a *issuer, settings ...string) 
 	t.Helper()
 	at := port.Address()
 	c := newCertificate(t)
-	s := startServer(t, c.options(options{database: db, settings: append(settings, "MTLS_LISTEN: "+quote(at), "MTLS_CLIENT_AUTHORITIES_FILE: "+quote(writePEM(t, "CERTIFICATE", a.certificate.Raw)))}))
+	s := startServer(t, c.options(options{database: db,
+		settings: append(settings, "MTLS_LISTEN: "+quote(at),
+			"MTLS_CLIENT_AUTHORITIES_FILE: "+quote(writePEM(t, "CERTIFICATE", a.certificate.Raw)))}))
 	return s, "https://" + at
 }
 
@@ -157,7 +161,8 @@ func (s *server) shows(t testing.TB, certificate *tls.Certificate, request *http
 	if certificate != nil {
 		config.Certificates = []tls.Certificate{*certificate}
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}, Timeout: time.Minute}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true},
+		Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
@@ -186,7 +191,8 @@ func TestAttackCertificateOfAnother(t *testing.T) {
 		ours, stranger := newIssuer(t), newIssuer(t)
 		s, mutual := withCertificates(t, db, ours)
 		register := func(subject string) application {
-			return s.application(t, "--name", "With a certificate", "--grant", "client_credentials", "--may-introspect", "--certificate-subject", subject)
+			return s.application(t, "--name", "With a certificate", "--grant", "client_credentials", "--may-introspect",
+				"--certificate-subject", subject)
 		}
 		app, other := register("san_dns=client.example"), register(`subject_dn=CN=other.example,O=Example\, Inc.`)
 		secret := s.application(t, "--name", "With a secret", "--grant", "client_credentials")
@@ -199,8 +205,11 @@ func TestAttackCertificateOfAnother(t *testing.T) {
 			return params(append([]string{"grant_type", "client_credentials", "client_id", a.ClientID}, more...)...)
 		}
 		forged, self := stranger.client(t, "client.example"), (&issuer{}).client(t, "client.example")
-		expired := ours.issue(t, x509.Certificate{DNSNames: []string{"client.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)})
-		server := ours.issue(t, x509.Certificate{DNSNames: []string{"client.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		expired := ours.issue(t,
+			x509.Certificate{DNSNames: []string{"client.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+				NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)})
+		server := ours.issue(t,
+			x509.Certificate{DNSNames: []string{"client.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 		passed := http.Header{"Client-Cert": {":" + base64.StdEncoding.EncodeToString(own.Leaf.Raw) + ":"}}
 		user := http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(app.ClientID+":x"))}}
 		var access string
@@ -211,22 +220,27 @@ func TestAttackCertificateOfAnother(t *testing.T) {
 			header      http.Header
 			want        string // "": a token
 		}{
-			"the client's own":                           {&own, token, form(app), nil, ""},
-			"another client's own":                       {&others, token, form(other), nil, ""},
-			"a client with a secret, and no certificate": {nil, token, form(secret, "client_secret", secret.ClientSecret), nil, ""},
-			"no certificate":                             {nil, token, form(app), nil, "mtls_endpoint_aliases"},
-			"the listener that asks for none":            {&own, ordinary, form(app), nil, "mtls_endpoint_aliases"},
-			"another client's certificate":               {&others, token, form(app), nil, "does not have the subject"},
-			"the certificate without its client_id":      {&own, token, params("grant_type", "client_credentials"), nil, "does not identify the client"},
-			"the same subject from another authority":    {&forged, token, form(app), nil, "not issued by an authority"},
-			"the same subject, self-signed":              {&self, token, form(app), nil, "not issued by an authority"},
-			"an expired certificate":                     {&expired, token, form(app), nil, "not valid now"},
-			"the certificate of a server":                {&server, token, form(app), nil, "is not for clients"},
-			"a header that no setting names":             {nil, token, form(app), passed, "mtls_endpoint_aliases"},
-			"a secret beside it":                         {&own, token, form(app, "client_secret", "anything"), nil, "no secret"},
-			"an empty secret":                            {nil, token, form(app, "client_secret", ""), nil, "mtls_endpoint_aliases"},
-			"HTTP Basic beside it":                       {&own, token, params("grant_type", "client_credentials"), user, "no secret"},
-			"a certificate in place of a secret":         {&own, token, form(secret), nil, "must send its secret"},
+			"the client's own":     {&own, token, form(app), nil, ""},
+			"another client's own": {&others, token, form(other), nil, ""},
+			"a client with a secret, and no certificate": {nil, token, form(secret, "client_secret", secret.ClientSecret), nil,
+				""},
+			"no certificate":                  {nil, token, form(app), nil, "mtls_endpoint_aliases"},
+			"the listener that asks for none": {&own, ordinary, form(app), nil, "mtls_endpoint_aliases"},
+			"another client's certificate":    {&others, token, form(app), nil, "does not have the subject"},
+			"the certificate without its client_id": {&own, token, params("grant_type", "client_credentials"), nil,
+				"does not identify the client"},
+			"the same subject from another authority": {&forged, token, form(app), nil, "not issued by an authority"},
+			"the same subject, self-signed":           {&self, token, form(app), nil, "not issued by an authority"},
+			"an expired certificate":                  {&expired, token, form(app), nil, "not valid now"},
+			"the certificate of a server":             {&server, token, form(app), nil, "is not for clients"},
+			"a header that no setting names":          {nil, token, form(app), passed, "mtls_endpoint_aliases"},
+			"a secret beside it": {&own, token, form(app, "client_secret", "anything"), nil,
+				"no secret"},
+			"an empty secret": {nil, token, form(app, "client_secret", ""), nil,
+				"mtls_endpoint_aliases"},
+			"HTTP Basic beside it": {&own, token, params("grant_type", "client_credentials"), user,
+				"no secret"},
+			"a certificate in place of a secret": {&own, token, form(secret), nil, "must send its secret"},
 		} {
 			got := s.by(t, test.certificate, test.to, test.form, test.header)
 			if test.want == "" {
@@ -237,17 +251,21 @@ func TestAttackCertificateOfAnother(t *testing.T) {
 		}
 		// The same method serves the other endpoints.
 		question := params("client_id", app.ClientID, "token", access)
-		if a := s.by(t, &own, mutual+"/o/introspect/", question, nil); a.Status != http.StatusOK || !strings.Contains(a.Body, `"active":true`) {
+		if a := s.by(t, &own, mutual+"/o/introspect/", question, nil); a.Status != http.StatusOK ||
+			!strings.Contains(a.Body, `"active":true`) {
 			t.Errorf("introspection: %d %s", a.Status, a.Body)
 		}
-		if err := s.by(t, &others, mutual+"/o/introspect/", question, nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+		if err := s.by(t, &others, mutual+"/o/introspect/", question, nil).refused(http.StatusUnauthorized,
+			"invalid_client"); err != nil {
 			t.Errorf("introspection with another certificate: %v", err)
 		}
-		if err := s.by(t, &others, mutual+"/o/revoke_token/", question, nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+		if err := s.by(t, &others, mutual+"/o/revoke_token/", question, nil).refused(http.StatusUnauthorized,
+			"invalid_client"); err != nil {
 			t.Errorf("revocation with another certificate: %v", err)
 		}
 		// There is no secret to replace.
-		if r := s.cli(t, "", "application", "rotate-secret", app.ClientID); r.code == 0 || !strings.Contains(r.stderr, "a certificate") {
+		if r := s.cli(t, "", "application", "rotate-secret", app.ClientID); r.code == 0 ||
+			!strings.Contains(r.stderr, "a certificate") {
 			t.Errorf("rotate-secret: %d %s", r.code, r.stderr)
 		}
 	})
@@ -261,10 +279,13 @@ func TestAttackCertificateHeader(t *testing.T) {
 	own, others := ours.client(t, "client.example"), ours.client(t, "other.example")
 	authorities := "MTLS_CLIENT_AUTHORITIES_FILE: " + quote(writePEM(t, "CERTIFICATE", ours.certificate.Raw))
 	inPEM := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Leaf.Raw}))
-	for setting, value := range map[string]string{"Client-Cert": ":" + base64.StdEncoding.EncodeToString(own.Leaf.Raw) + ":", "X-Client-Cert": url.PathEscape(inPEM)} {
+	for setting, value := range map[string]string{"Client-Cert": ":" + base64.StdEncoding.EncodeToString(own.Leaf.Raw) +
+		":", "X-Client-Cert": url.PathEscape(inPEM)} {
 		for proxy, want := range map[string]int{"127.0.0.0/8": http.StatusOK, "192.0.2.1": http.StatusUnauthorized} {
-			s := startServer(t, options{settings: []string{"TRUSTED_PROXIES: [" + quote(proxy) + "]", "MTLS_CERTIFICATE_HEADER: " + setting, "MTLS_BASE_URL: https://mutual.example", authorities}})
-			app := s.application(t, "--name", "With a certificate", "--grant", "client_credentials", "--certificate-subject", "san_dns=client.example")
+			s := startServer(t, options{settings: []string{"TRUSTED_PROXIES: [" + quote(proxy) + "]",
+				"MTLS_CERTIFICATE_HEADER: " + setting, "MTLS_BASE_URL: https://mutual.example", authorities}})
+			app := s.application(t, "--name", "With a certificate", "--grant", "client_credentials", "--certificate-subject",
+				"san_dns=client.example")
 			form := params("grant_type", "client_credentials", "client_id", app.ClientID)
 			send := func(values ...string) answer {
 				return s.by(t, nil, s.URL+"/o/token/", form, http.Header{setting: values})
@@ -273,7 +294,8 @@ func TestAttackCertificateHeader(t *testing.T) {
 				t.Errorf("%s from %s: %d, want %d: %s", setting, proxy, got.Status, want, got.Body)
 			}
 			other := ":" + base64.StdEncoding.EncodeToString(others.Leaf.Raw) + ":"
-			for name, values := range map[string][]string{"two headers": {value, value}, "another certificate": {other}, "no certificate": {"none"}, "empty": {""}} {
+			for name, values := range map[string][]string{"two headers": {value, value}, "another certificate": {other},
+				"no certificate": {"none"}, "empty": {""}} {
 				if err := send(values...).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
 					t.Errorf("%s from %s, %s: %v", setting, proxy, name, err)
 				}
@@ -283,7 +305,8 @@ func TestAttackCertificateHeader(t *testing.T) {
 				Aliases map[string]string `json:"mtls_endpoint_aliases"`
 			}
 			s.get(t, "/.well-known/oauth-authorization-server/o", nobody).decode(t, &metadata)
-			if metadata.Aliases["token_endpoint"] != "https://mutual.example/o/token/" || !strings.Contains(strings.Join(metadata.Methods, " "), "tls_client_auth") {
+			if metadata.Aliases["token_endpoint"] != "https://mutual.example/o/token/" ||
+				!strings.Contains(strings.Join(metadata.Methods, " "), "tls_client_auth") {
 				t.Errorf("the metadata has %v, %v", metadata.Methods, metadata.Aliases)
 			}
 		}
@@ -297,32 +320,41 @@ func TestCertificateWithCurl(t *testing.T) {
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, newSQLite(t), ours, "OAUTH2_PROVIDER: {REGISTRATION_WITH_TOKEN: true}")
 	initial := s.initialToken(t, "--uses", "2", "--may", "client_credentials")
-	wanted := member{"client_name": "Robot", "grant_types": []string{"client_credentials"}, "response_types": []string{}, "token_endpoint_auth_method": "tls_client_auth"}
-	if err := s.registration(t, bearer(initial), wanted).refused(http.StatusBadRequest, "invalid_client_metadata"); err != nil {
+	wanted := member{"client_name": "Robot", "grant_types": []string{"client_credentials"}, "response_types": []string{},
+		"token_endpoint_auth_method": "tls_client_auth"}
+	if err := s.registration(t, bearer(initial), wanted).refused(http.StatusBadRequest,
+		"invalid_client_metadata"); err != nil {
 		t.Errorf("without a subject: %v", err)
 	}
 	wanted["tls_client_auth_san_ip"], wanted["tls_client_auth_san_dns"] = "2001:db8::7", "client.example"
-	if err := s.registration(t, bearer(initial), wanted).refused(http.StatusBadRequest, "invalid_client_metadata"); err != nil {
+	if err := s.registration(t, bearer(initial), wanted).refused(http.StatusBadRequest,
+		"invalid_client_metadata"); err != nil {
 		t.Errorf("with two subjects: %v", err)
 	}
 	delete(wanted, "tls_client_auth_san_dns")
 	wanted["tls_client_auth_san_ip"] = "client.example"
 	refused := textOf(s.registration(t, bearer(initial), wanted).JSON(t), "error_description")
-	checkEqual(t, "the mistake in a subject", refused, "tls_client_auth_san_ip is wrong: The value must be an IPv4 or IPv6 address.")
+	checkEqual(t, "the mistake in a subject", refused, "tls_client_auth_san_ip is wrong: The value must be an IPv4 or "+
+		"IPv6 address.")
 	wanted["tls_client_auth_san_ip"] = "2001:db8::7"
 	told := s.registers(t, bearer(initial), wanted)
-	if textOf(told, "tls_client_auth_san_ip") != "2001:db8::7" || textOf(told, "token_endpoint_auth_method") != "tls_client_auth" || told["client_secret"] != nil {
+	if textOf(told, "tls_client_auth_san_ip") != "2001:db8::7" ||
+		textOf(told, "token_endpoint_auth_method") != "tls_client_auth" || told["client_secret"] != nil {
 		t.Errorf("the answer is %v", told)
 	}
-	own := ours.issue(t, x509.Certificate{IPAddresses: []net.IP{net.ParseIP("2001:db8::7")}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	own := ours.issue(t,
+		x509.Certificate{IPAddresses: []net.IP{net.ParseIP("2001:db8::7")},
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	trust := s.certificateFile(t)
 	for _, version := range [][]string{{"--tlsv1.3"}, {"--tls-max", "1.2"}} {
-		out, err := exec.Command(curl, append(version, "--silent", "--show-error", "--cacert", trust, "--cert", writePEM(t, "CERTIFICATE", own.Leaf.Raw), "--key", writePEM(t, "PRIVATE KEY", key),
-			"--data", "grant_type=client_credentials&client_id="+textOf(told, "client_id"), mutual+"/o/token/")...).Output()
+		out, err := exec.Command(curl,
+			append(version, "--silent", "--show-error", "--cacert", trust, "--cert", writePEM(t, "CERTIFICATE", own.Leaf.Raw),
+				"--key", writePEM(t, "PRIVATE KEY", key),
+				"--data", "grant_type=client_credentials&client_id="+textOf(told, "client_id"), mutual+"/o/token/")...).Output()
 		var got tokens
 		if err != nil || json.Unmarshal(out, &got) != nil || got.AccessToken == "" {
 			t.Errorf("%v: %v, %s", version, err, out)

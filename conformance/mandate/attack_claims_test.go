@@ -19,7 +19,8 @@ func TestAttackClaimsGrowBehindTheConsentPage(t *testing.T) {
 			"another name": {"name": {"Your Bank"}},
 		} {
 			owner := s.signedIn(t, mallory)
-			app := owner.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://rp.example/cb", "scope", "openid")
+			app := owner.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://rp.example/cb",
+				"scope", "openid")
 			owner.open(t, "/o/applications/"+app.ID+"/update/")
 			b := s.signIn(t, alice, "/account/")
 			address, verifier := s.authorizeURL(app, "scope", "openid", "claims", claims)

@@ -42,7 +42,8 @@ func misbehave(t testing.TB, status int, size int64) *misbehaving {
 // The server reads a limited part of a collector's answer and closes the connection if
 // the answer does not end.
 func TestAttackEndlessAnswerOfACollector(t *testing.T) {
-	attack(t, "memory exhausted by an answer that is read without a limit", "CVE-2026-39882 (GHSA-w8rr-5gcm-pp58), OpenTelemetry-Go before 1.43")
+	attack(t, "memory exhausted by an answer that is read without a limit",
+		"CVE-2026-39882 (GHSA-w8rr-5gcm-pp58), OpenTelemetry-Go before 1.43")
 	const endless, bearable = 128 << 20, 16 << 20 // the second number includes the socket buffers of both sides
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest, http.StatusServiceUnavailable} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestAttackLongAnswerOfACollector(t *testing.T) {
 	m := misbehave(t, http.StatusBadRequest, 60<<10)
 	s := startServer(t, options{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + m.URL, "OTEL_BSP_SCHEDULE_DELAY=50"}})
 	s.get(t, "/login/", nobody)
-	waitFor(t, "the log says that the traces were refused", func() bool { return strings.Contains(s.log.String(), "traces were not sent") })
+	waitFor(t, "the log says that the traces were refused",
+		func() bool { return strings.Contains(s.log.String(), "traces were not sent") })
 	s.get(t, "/login/", nobody)
 	s.stop(t) // sends the second trace, if the server has not
 	for line := range strings.Lines(s.log.String()) {

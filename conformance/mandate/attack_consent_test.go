@@ -15,13 +15,15 @@ func TestAttackPublicClientIsSilent(t *testing.T) {
 		alice := s.person(t, "alice")
 		b := s.signedIn(t, alice)
 		for _, uri := range []string{"http://127.0.0.1:50111/back", "com.example.app:/back"} {
-			public := []string{"--name", "App", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", uri}
+			public := []string{"--name", "App", "--client-type", "public", "--grant", "authorization_code",
+				"--redirect-uri", uri}
 			if r := s.cli(t, "", append([]string{"application", "add", "--skip-consent"}, public...)...); r.code != 1 {
 				t.Errorf("%s: a public client may skip the consent page", uri)
 			}
 			app := s.application(t, public...)
 			b.family(t, app, alice, "scope", "openid read")
-			for _, more := range [][]string{{"scope", "openid read"}, {"scope", "openid"}, {"scope", "openid read", "max_age", "10000"}, {"scope", "openid read", "prompt", "consent"}} {
+			for _, more := range [][]string{{"scope", "openid read"}, {"scope", "openid"},
+				{"scope", "openid read", "max_age", "10000"}, {"scope", "openid read", "prompt", "consent"}} {
 				address, _ := s.authorizeURL(app, more...)
 				b.open(t, address)
 				if b.Away != nil || !b.shows("decision") {
@@ -38,7 +40,8 @@ func TestAttackPublicClientIsSilent(t *testing.T) {
 // What applications learn after a refresh, or with tokens that they have, is what is true now.
 func TestAttackFormerMemberOfAGroup(t *testing.T) {
 	ownProcesses(t)
-	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken away")
+	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken "+
+		"away")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		other := v.node(t)

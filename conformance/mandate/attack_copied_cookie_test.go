@@ -80,7 +80,8 @@ func TestAttackApprovalInTheCopiedSessionOutlivesAPasswordChange(t *testing.T) {
 		got := thief.family(t, v.casual, alice, "scope", "read write")
 		code := thief.issue(t, v.web, alice, "scope", "read")
 		b.open(t, "/account/")
-		b.submit(t, "Change password", params("current_password", alice.Password, "new_password", v.secret("some other words")))
+		b.submit(t, "Change password",
+			params("current_password", alice.Password, "new_password", v.secret("some other words")))
 		checkEqual(t, "the thief's token", v.active(t, v.asker.auth(), got.AccessToken), false)
 		checkEqual(t, "the refresh", v.post(t, "/o/token/", v.casual.auth(), refreshForm(got.RefreshToken)).Status, 400)
 		checkEqual(t, "the code", v.post(t, "/o/token/", v.web.auth(), code).Status, 400)

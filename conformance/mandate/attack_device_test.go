@@ -9,7 +9,8 @@ import (
 // TestAttackDeviceWithoutConsent: an application for devices gets tokens without the page, or
 // with more than the page showed.
 func TestAttackDeviceWithoutConsent(t *testing.T) {
-	attack(t, "device grant that bypasses consent, or gets more than was shown", "CVE-2024-38371 (authentik); django-oauth-toolkit #1692")
+	attack(t, "device grant that bypasses consent, or gets more than was shown",
+		"CVE-2024-38371 (authentik); django-oauth-toolkit #1692")
 	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		b := v.signedIn(t, v.alice)
@@ -39,7 +40,8 @@ func TestAttackDeviceConsentCounts(t *testing.T) {
 	t.Parallel()
 	attack(t, "an approval that counts for another flow", "")
 	v := newFixture(t, options{})
-	app := v.application(t, "--name", "Both", "--grant", "authorization_code", "--grant", deviceGrant, "--redirect-uri", "https://both.example/back")
+	app := v.application(t, "--name", "Both", "--grant", "authorization_code", "--grant", deviceGrant, "--redirect-uri",
+		"https://both.example/back")
 	b := v.signedIn(t, v.alice)
 	b.approvedDevice(t, app, "scope", "read")
 	address, _ := v.authorizeURL(app, "scope", "read")
@@ -81,7 +83,8 @@ func TestAttackDeviceFromAnotherSession(t *testing.T) {
 // TestAttackGuessUserCodes: somebody tries user codes, with right ones in between.
 func TestAttackGuessUserCodes(t *testing.T) {
 	t.Parallel()
-	attack(t, "user codes that can be guessed without a limit, or whose limit locks others out", "Keycloak #51275; Abblix PR 165; django-oauth-toolkit #1734")
+	attack(t, "user codes that can be guessed without a limit, or whose limit locks others out",
+		"Keycloak #51275; Abblix PR 165; django-oauth-toolkit #1734")
 	v := newFixture(t, options{})
 	mallory, alice := v.signedIn(t, v.bob), v.signedIn(t, v.alice)
 	codes := v.askDevice(t, v.tv)

@@ -24,7 +24,8 @@ func TestAttackDoubleClickAllows(t *testing.T) {
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
 	client := newSite(t, "http", "127.0.0.1")
-	app := s.application(t, "--name", "Holiday Planner", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+	app := s.application(t, "--name", "Holiday Planner", "--client-type", "public", "--grant", "authorization_code",
+		"--redirect-uri", client.URL+"/back")
 	asks := func(b *tab) {
 		b.open(first(s.authorizeURL(app, "scope", "read")))
 	}
@@ -56,7 +57,8 @@ func TestAttackDoubleClickAllows(t *testing.T) {
 			};
 			press();
 		})`)
-		if got.Presses == 0 || got.Millis < 500 || !got.Focus || got.Said != "This button works half a second after you come to the page. Press it again." || got.At != b.URL().String() {
+		if got.Presses == 0 || got.Millis < 500 || !got.Focus || got.Said != "This button works half a second after you "+
+			"come to the page. Press it again." || got.At != b.URL().String() {
 			t.Errorf("got %+v", got)
 		}
 		if said := evaluate[string](b, `document.querySelector("[role=status]").innerText`); said != "" {
@@ -71,7 +73,9 @@ func TestAttackDoubleClickAllows(t *testing.T) {
 			"the page is hidden": `Object.defineProperty(document, "visibilityState", {value: "hidden", configurable: true}), document.dispatchEvent(new Event("visibilitychange")), delete document.visibilityState`,
 		} {
 			b.find("button", "Allow") // it waits until the button is enabled
-			off := evaluate[bool](b, `(`+leave+`, document.querySelector("[value=approve]").click(), document.querySelector("[value=approve]").ariaDisabled === "true")`)
+			off := evaluate[bool](b,
+				`(`+leave+
+					`, document.querySelector("[value=approve]").click(), document.querySelector("[value=approve]").ariaDisabled === "true")`)
 			if !off {
 				t.Errorf("%s: the button can be used", what)
 			}

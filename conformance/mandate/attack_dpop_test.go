@@ -60,7 +60,8 @@ func TestAttackDPoPForgedHost(t *testing.T) {
 			}
 			for _, scheme := range []string{own.Scheme, "https"} {
 				forged := send(h.proof(t, at.method, scheme+"://"+evil+at.path, claims, nil))
-				if forged.Status != at.bad || !strings.Contains(forged.Body+forged.Header.Get("WWW-Authenticate"), "invalid_dpop_proof") {
+				if forged.Status != at.bad || !strings.Contains(forged.Body+forged.Header.Get("WWW-Authenticate"),
+					"invalid_dpop_proof") {
 					t.Errorf("%s with %s, and a proof for %s://%s: %d %s", at.path, what, scheme, evil, forged.Status, forged.Body)
 				}
 			}

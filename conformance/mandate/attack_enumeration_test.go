@@ -40,7 +40,8 @@ var perRequest = regexp.MustCompile(`(?m)^(Date: |X-Request-Id: |Set-Cookie: man
 func (a answer) without(name string) string {
 	var header strings.Builder
 	_ = a.Header.Write(&header) // it cannot fail
-	return fmt.Sprint(a.Status, "\n", strings.ReplaceAll(perRequest.ReplaceAllString(header.String(), "$1")+a.Body, name, "NAME"))
+	return fmt.Sprint(a.Status, "\n", strings.ReplaceAll(perRequest.ReplaceAllString(header.String(), "$1")+a.Body,
+		name, "NAME"))
 }
 
 // Whether somebody has an account, and what kind of account, is neither in the response to a wrong
@@ -49,7 +50,8 @@ func TestAttackSignInEnumeration(t *testing.T) {
 	ownProcesses(t)
 	attack(t, "user enumeration (CWE-204, CWE-208)", "CVE-2026-23511 (zitadel)")
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{ours, "PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 8"}})
+		s := startServer(t, options{database: db,
+			settings: []string{ours, "PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 8"}})
 		app := s.application(t, "--name", "Old", "--grant", "password")
 		passwords := map[string]string{"usual-": "wrong words in a row", "nobody": "wrong words in a row"}
 		for _, name := range []string{"usual-", "locked", "secure", "wholly"} {
@@ -101,7 +103,8 @@ func TestAttackSignInEnumeration(t *testing.T) {
 			for name, n := range spent {
 				// Without the hash, an attempt takes a fiftieth of the time.
 				if 3*n < spent["usual-"] || n > 3*spent["usual-"] {
-					t.Errorf("%s: four attempts as %s take %d hundredths of a second, a wrong password %d", place, name, n, spent["usual-"])
+					t.Errorf("%s: four attempts as %s take %d hundredths of a second, a wrong password %d", place, name, n,
+						spent["usual-"])
 				}
 			}
 		}

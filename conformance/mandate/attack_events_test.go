@@ -42,7 +42,8 @@ func TestAttackFormulaInTheExportOfEvents(t *testing.T) {
 	s := startServer(t, options{settings: []string{"TRUSTED_PROXIES: [127.0.0.1]"}})
 	s.person(t, "alice")
 	admin := s.signedIn(t, s.person(t, "root", "--admin"))
-	names := []string{"=1+1", "x;=1+1", "x; =1+1", "x;\"=1+1\"", "x;+1", "\uff1d1+1", "x;@SUM(1)", "x\t=1+1", "(compatible; bot)"}
+	names := []string{"=1+1", "x;=1+1", "x; =1+1", "x;\"=1+1\"", "x;+1", "\uff1d1+1", "x;@SUM(1)", "x\t=1+1",
+		"(compatible; bot)"}
 	for i, name := range names {
 		s.post(t, "/login/", func(r *http.Request, form url.Values) {
 			from(fmt.Sprintf("192.0.%d.1", i))(r, form) // a network of its own has a row of its own
@@ -57,7 +58,8 @@ func TestAttackFormulaInTheExportOfEvents(t *testing.T) {
 	}
 	for _, separator := range []string{",", ";", "\t"} {
 		for cell := range strings.SplitSeq(strings.ReplaceAll(admin.Body, "\n", separator), separator) {
-			if begin := strings.TrimLeft(cell, `" `); begin != "" && strings.ContainsAny(begin[:1], "=+-@\t\r") || strings.HasPrefix(begin, "\uff1d") {
+			if begin := strings.TrimLeft(cell, `" `); begin != "" && strings.ContainsAny(begin[:1], "=+-@\t\r") ||
+				strings.HasPrefix(begin, "\uff1d") {
 				t.Errorf("with %q between cells, one is %q", separator, cell)
 			}
 		}
@@ -67,8 +69,8 @@ func TestAttackFormulaInTheExportOfEvents(t *testing.T) {
 	}
 }
 
-// A person signs in again and again, without a session that would count the forms. No password is hashed with a passkey.
-// Each sign-in would be an event for a year.
+// A person signs in again and again, without a session that would count the forms. No password is hashed with a
+// passkey. Each sign-in would be an event for a year.
 func TestAttackEndlessSignIns(t *testing.T) {
 	attack(t, "event log flooded by sign-ins (CWE-770)", "")
 	s := startServer(t, options{host: "localhost"})
@@ -110,7 +112,8 @@ func TestAttackEndlessChangesOfAClient(t *testing.T) {
 	refused := 0
 	for i := range 1060 {
 		a := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
-			member{"client_id": textOf(made, "client_id"), "client_name": fmt.Sprint("Name ", i), "redirect_uris": []string{"https://tool.example/cb"}})
+			member{"client_id": textOf(made, "client_id"), "client_name": fmt.Sprint("Name ", i),
+				"redirect_uris": []string{"https://tool.example/cb"}})
 		if a.Status == http.StatusTooManyRequests {
 			refused++
 			if a.Header.Get("Retry-After") == "" {

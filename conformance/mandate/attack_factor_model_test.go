@@ -21,7 +21,8 @@ import (
 //
 // MANDATE_TEST_WALKS is the number of walks on each database. A failed walk prints its steps.
 func TestAttackFactorModel(t *testing.T) {
-	attack(t, "second factor bypassed by an order of steps that nobody thought of", "CVE-2025-64103, CVE-2026-105211 (zitadel)")
+	attack(t, "second factor bypassed by an order of steps that nobody thought of",
+		"CVE-2025-64103, CVE-2026-105211 (zitadel)")
 	walks := 6
 	if n, err := strconv.Atoi(os.Getenv("MANDATE_TEST_WALKS")); err == nil {
 		walks = n
@@ -366,13 +367,16 @@ func (w *walk) secondSteps() []walkStep {
 				w.spent, w.codes = w.codes[0], w.codes[1:]
 			}
 		}},
-		{"the same code again", func(b *walker) int { return times(6, w.code != "" && b.begun()) }, func(b *walker) { w.guess(b, "totp", w.code) }},
-		{"the same recovery code again", func(b *walker) int { return times(6, w.spent != "" && b.begun()) }, func(b *walker) { w.guess(b, "recovery", w.spent) }},
-		{"passkey as the second step", func(b *walker) int { return times(8, len(w.keys) > 0 && b.begun()) }, func(b *walker) {
-			if len(w.keys) > 0 && b.showsKey(w.T, w.keys[0].Authenticator) && !w.second(b, "pop", "user") {
-				w.Error("a page for nobody asks for a passkey")
-			}
-		}},
+		{"the same code again", func(b *walker) int { return times(6, w.code != "" && b.begun()) },
+			func(b *walker) { w.guess(b, "totp", w.code) }},
+		{"the same recovery code again", func(b *walker) int { return times(6, w.spent != "" && b.begun()) },
+			func(b *walker) { w.guess(b, "recovery", w.spent) }},
+		{"passkey as the second step", func(b *walker) int { return times(8, len(w.keys) > 0 && b.begun()) },
+			func(b *walker) {
+				if len(w.keys) > 0 && b.showsKey(w.T, w.keys[0].Authenticator) && !w.second(b, "pop", "user") {
+					w.Error("a page for nobody asks for a passkey")
+				}
+			}},
 	}
 }
 
@@ -403,15 +407,16 @@ func (w *walk) wrongSteps() []walkStep {
 				b.showsKey(w.T, w.dead.keys[0].Authenticator)
 			}
 		}},
-		{"passkey as the second step, without verification", func(b *walker) int { return times(2, len(w.keys) > 0 && b.begun()) }, func(b *walker) {
-			if len(w.keys) > 0 {
-				lazy := w.keys[0].Copy()
-				lazy.Unverified = true
-				if b.showsKey(w.T, lazy) {
-					w.wasRefused(b, "a passkey that did not verify the person")
+		{"passkey as the second step, without verification",
+			func(b *walker) int { return times(2, len(w.keys) > 0 && b.begun()) }, func(b *walker) {
+				if len(w.keys) > 0 {
+					lazy := w.keys[0].Copy()
+					lazy.Unverified = true
+					if b.showsKey(w.T, lazy) {
+						w.wasRefused(b, "a passkey that did not verify the person")
+					}
 				}
-			}
-		}},
+			}},
 		{"mallory shows what is alice's", func(*walker) int { return times(2, w.hasFactor()) }, func(*walker) {
 			m := w.mallory
 			if w.app != nil && w.wrong["mallory"] < 6 {

@@ -62,7 +62,8 @@ func TestAttackSecondStepIsSkipped(t *testing.T) {
 		ticket := b.cookie(t, "/login/factor/", "mandate_signin")
 		t.Run("pages", func(t *testing.T) {
 			address, _ := s.authorizeURL(shop, "scope", "openid")
-			for _, path := range []string{address, "/account/", "/account/factors/totp/", "/account/factors/codes/", "/device/", "/o/applications/", "/admin/users/"} {
+			for _, path := range []string{address, "/account/", "/account/factors/totp/", "/account/factors/codes/", "/device/",
+				"/o/applications/", "/admin/users/"} {
 				b.open(t, path)
 				b.awaitsLogin(t, path)
 			}
@@ -85,7 +86,8 @@ func TestAttackSecondStepIsSkipped(t *testing.T) {
 			other := s.browser(t)
 			other.send(t, "/login/factor/", params("by", "totp", "code", app.code(0), "next", "/account/"))
 			other.awaitsLogin(t, "without the ticket")
-			other.send(t, "/login/factor/?ticket="+url.QueryEscape(ticket)+"&signin="+url.QueryEscape(ticket), params("by", "totp", "code", app.code(0), "next", "/account/", "signin", ticket, "ticket", ticket))
+			other.send(t, "/login/factor/?ticket="+url.QueryEscape(ticket)+"&signin="+url.QueryEscape(ticket),
+				params("by", "totp", "code", app.code(0), "next", "/account/", "signin", ticket, "ticket", ticket))
 			other.awaitsLogin(t, "with the ticket as a parameter")
 			bob := s.person(t, "bob")
 			other = s.browser(t)
@@ -110,8 +112,10 @@ func TestAttackSecondStepIsSkipped(t *testing.T) {
 			if !strings.Contains(string(a.Body), "invalid_grant") || !strings.Contains(string(a.Body), "second factor") {
 				t.Errorf("%s", a.Body)
 			}
-			_, wrong := s.token(t, shop.auth(), params("grant_type", "password", "username", alice.Name, "password", "wrong "+alice.Password))
-			_, nobody := s.token(t, shop.auth(), params("grant_type", "password", "username", "nobody", "password", "wrong "+alice.Password))
+			_, wrong := s.token(t, shop.auth(),
+				params("grant_type", "password", "username", alice.Name, "password", "wrong "+alice.Password))
+			_, nobody := s.token(t, shop.auth(),
+				params("grant_type", "password", "username", "nobody", "password", "wrong "+alice.Password))
 			checkEqual(t, "a wrong password tells of the second factor", string(wrong.Body), string(nobody.Body))
 		})
 		t.Run("after the password was changed", func(t *testing.T) {
@@ -131,7 +135,8 @@ func TestAttackFactorIsRemovedWithAStolenSession(t *testing.T) {
 	attack(t, "factor changed without reauthentication (CWE-306)", "")
 	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
-		s := startServer(t, options{database: db, host: "localhost", settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})
+		s := startServer(t, options{database: db, host: "localhost",
+			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})
 		c.start(t, s)
 		c.person(t, "a1", map[string]any{})
 		alice := s.person(t, "alice")
@@ -146,7 +151,8 @@ func TestAttackFactorIsRemovedWithAStolenSession(t *testing.T) {
 		s.earlier(t, 301)
 		thief := s.carrying(t, "mandate_session", b.cookie(t, "/", "mandate_session"))
 		checkEqual(t, "the session works", thief.isSignedIn(t), true)
-		for _, path := range []string{"/account/factors/totp/remove/", "/account/factors/codes/", "/account/passkeys/new/", key + "remove/", "/account/identities/new/company/", account} {
+		for _, path := range []string{"/account/factors/totp/remove/", "/account/factors/codes/", "/account/passkeys/new/",
+			key + "remove/", "/account/identities/new/company/", account} {
 			thief.open(t, path)
 			thief.awaitsLogin(t, "GET "+path)
 			if path != "/account/passkeys/new/" {
@@ -166,12 +172,15 @@ func TestAttackFactorIsRemovedWithAStolenSession(t *testing.T) {
 		other := s.signedIn(t, s.person(t, "bob"))
 		s.earlier(t, 301)
 		thief = s.carrying(t, "mandate_session", other.cookie(t, "/", "mandate_session"))
-		for _, path := range []string{"/account/factors/totp/", "/account/passkeys/new/", "/account/identities/new/company/", "/login/factor/?acr=" + mfa + "&next=%2Faccount%2F", "/login/factor/?acr=urn:mandate:acr:passkey&next=%2Faccount%2F"} {
+		for _, path := range []string{"/account/factors/totp/", "/account/passkeys/new/", "/account/identities/new/company/",
+			"/login/factor/?acr=" + mfa + "&next=%2Faccount%2F",
+			"/login/factor/?acr=urn:mandate:acr:passkey&next=%2Faccount%2F"} {
 			thief.open(t, path)
 			thief.awaitsLogin(t, path)
 		}
 		// The owner signs in again, in both steps, and comes back.
-		for path, button := range map[string]string{"/account/factors/totp/remove/": "Remove the app", key + "remove/": "Remove the passkey", account: "Remove the account"} {
+		for path, button := range map[string]string{"/account/factors/totp/remove/": "Remove the app",
+			key + "remove/": "Remove the passkey", account: "Remove the account"} {
 			b.open(t, path)
 			if !b.shows("password") {
 				b.submit(t, button, nil)
@@ -239,7 +248,8 @@ func TestAttackRequiredLoginIsBypassed(t *testing.T) {
 		weak.answers(t, "totp", app.code(0))
 		s.newStep(t)
 		behind(t, s.database, `UPDATE sessions SET amr = 'pwd'`)
-		address, verifier := s.authorizeURL(vault, "scope", "openid", "state", "s&1", "acr_values", "urn:mandate:acr:password")
+		address, verifier := s.authorizeURL(vault, "scope", "openid", "state", "s&1", "acr_values",
+			"urn:mandate:acr:password")
 		weak.open(t, address)
 		weak.awaitsCode(t, "an application that requires two factors")
 		silent, _ := s.authorizeURL(vault, "scope", "openid", "state", "s&1", "prompt", "none")
@@ -253,6 +263,7 @@ func TestAttackRequiredLoginIsBypassed(t *testing.T) {
 			weak.decide(t, "approve")
 		}
 		got := s.redeem(t, vault, weak.sentBack(t, "after the second factor", "code").Get("code"), verifier)
-		checkEqual(t, "the ID token says", acrOf(s.verified(t, vault, "RS256", got.IDToken)), "urn:mandate:acr:password [pwd otp mfa]")
+		checkEqual(t, "the ID token says", acrOf(s.verified(t, vault, "RS256", got.IDToken)),
+			"urn:mandate:acr:password [pwd otp mfa]")
 	})
 }

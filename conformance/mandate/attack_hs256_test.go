@@ -16,12 +16,15 @@ func TestAttackShortSecretSignsNothing(t *testing.T) {
 	s := logoutServer(t, newSQLite(t))
 	alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 	short := s.secret("16 bytes of text")
-	made := s.cli(t, short+"\n", "application", "add", "--name", "shop", "--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb",
+	made := s.cli(t, short+"\n", "application", "add", "--name", "shop", "--grant", "authorization_code", "--redirect-uri",
+		"https://shop.example/cb",
 		"--client-id", "shop", "--client-secret-stdin", "--no-hash-client-secret", "--post-logout-redirect-uri", bye)
 	checkEqual(t, "exit code", made.code, 0)
 	old := application{ClientID: "shop", ClientSecret: short, RedirectURI: "https://shop.example/cb"}
 	fresh := old
-	fresh.ClientSecret = s.secret(between(t, s.mustCLI(t, "", "application", "rotate-secret", "shop", "--overlap", "1h", "--json"), `"client_secret": "`, `"`))
+	fresh.ClientSecret = s.secret(
+		between(t, s.mustCLI(t, "", "application", "rotate-secret", "shop", "--overlap", "1h", "--json"),
+			`"client_secret": "`, `"`))
 	admin := s.signIn(t, root, "/o/applications/")
 	admin.click(t, "shop")
 	admin.open(t, admin.URL.Path+"update/")
@@ -34,9 +37,11 @@ func TestAttackShortSecretSignsNothing(t *testing.T) {
 	s.verified(t, fresh, "HS256", good.IDToken)
 
 	address, verifier := s.authorizeURL(old, "scope", "openid")
-	code := params("grant_type", "authorization_code", "code", b.code(t, address, alice), "redirect_uri", old.RedirectURI, "code_verifier", verifier)
+	code := params("grant_type", "authorization_code", "code", b.code(t, address, alice), "redirect_uri", old.RedirectURI,
+		"code_verifier", verifier)
 	got, answer := s.token(t, old.auth(), code)
-	if got.IDToken != "" || answer.Status != http.StatusUnauthorized || got.Error != "invalid_client" || !strings.Contains(got.ErrorDescription, "32 bytes") {
+	if got.IDToken != "" || answer.Status != http.StatusUnauthorized || got.Error != "invalid_client" ||
+		!strings.Contains(got.ErrorDescription, "32 bytes") {
 		t.Errorf("with the short secret: %d %s", answer.Status, answer.Body)
 	}
 	// The refused requests used no code or token, and the new secret works.
@@ -46,7 +51,8 @@ func TestAttackShortSecretSignsNothing(t *testing.T) {
 	if got.IDToken != "" || answer.Status != http.StatusUnauthorized {
 		t.Errorf("refresh with the short secret: %d %s", answer.Status, answer.Body)
 	}
-	s.verified(t, fresh, "HS256", s.mustToken(t, fresh.auth(), params("grant_type", "refresh_token", "refresh_token", good.RefreshToken)).IDToken)
+	s.verified(t, fresh, "HS256",
+		s.mustToken(t, fresh.auth(), params("grant_type", "refresh_token", "refresh_token", good.RefreshToken)).IDToken)
 
 	forged := signHS256(t, good.IDToken, []byte(short), jwt.MapClaims{})
 	b.open(t, s.mustAuthorize(old, "scope", "openid", "state", "s&1", "prompt", "none", "id_token_hint", forged))

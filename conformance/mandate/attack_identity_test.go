@@ -17,7 +17,9 @@ func TestAttackTakeoverByAddress(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		trusted, untrusted := newCompany(t, "trusted"), newCompany(t, "untrusted")
 		const join = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example]"
-		s := startServer(t, options{database: db, settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + trusted.setting(join+", TRUSTED_FOR_EMAIL: true") + ", " + untrusted.setting(join) + "]"}})
+		s := startServer(t, options{database: db,
+			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + trusted.setting(join+", TRUSTED_FOR_EMAIL: true") + ", " +
+				untrusted.setting(join) + "]"}})
 		trusted.start(t, s)
 		untrusted.start(t, s)
 		// Before the victims come, somebody registers their addresses here.
@@ -40,15 +42,21 @@ func TestAttackTakeoverByAddress(t *testing.T) {
 			verified any
 			says     string
 		}{
-			{"an address that is not verified here", trusted, "victim@company.example", true, "There is an account with your address here already."},
-			{"the same at a server that is not trusted", untrusted, "victim@company.example", true, "There is an account with your address here already."},
-			{"a verified address, at a server that is not trusted", untrusted, "proven@company.example", true, "There is an account with your address here already."},
+			{"an address that is not verified here", trusted, "victim@company.example", true,
+				"There is an account with your address here already."},
+			{"the same at a server that is not trusted", untrusted, "victim@company.example", true,
+				"There is an account with your address here already."},
+			{"a verified address, at a server that is not trusted", untrusted, "proven@company.example", true,
+				"There is an account with your address here already."},
 			{"an address that is not verified there", trusted, "proven@company.example", false, "is not known here"},
 			{"one that is verified there by a text", trusted, "proven@company.example", "false", "is not known here"},
 			{"an address without a word about it", trusted, "proven@company.example", nil, "is not known here"},
-			{"an address that two people have", trusted, "twice@company.example", true, "There is an account with your address here already."},
-			{"the address of a disabled person", trusted, "locked@company.example", true, "There is an account with your address here already."},
-			{"an address that becomes another one in lower case", trusted, "\u212Aelvin@company.example", true, "is not known here"},
+			{"an address that two people have", trusted, "twice@company.example", true,
+				"There is an account with your address here already."},
+			{"the address of a disabled person", trusted, "locked@company.example", true,
+				"There is an account with your address here already."},
+			{"an address that becomes another one in lower case", trusted, "\u212Aelvin@company.example", true,
+				"is not known here"},
 			{"an empty address", trusted, "", true, "is not known here"},
 			{"two addresses in one", trusted, "proven@company.example, x@company.example", true, "is not known here"},
 			{"an address with a NUL", trusted, "proven@company.example\x00", true, "is not known here"},
@@ -86,7 +94,9 @@ func TestAttackInvitationTakenByAnUntrustedServer(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		trusted, untrusted := newCompany(t, "trusted"), newCompany(t, "untrusted")
 		const join = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example]"
-		s := startServer(t, options{database: db, settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + trusted.setting(join+", TRUSTED_FOR_EMAIL: true") + ", " + untrusted.setting(join) + "]"}})
+		s := startServer(t, options{database: db,
+			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + trusted.setting(join+", TRUSTED_FOR_EMAIL: true") + ", " +
+				untrusted.setting(join) + "]"}})
 		trusted.start(t, s)
 		untrusted.start(t, s)
 		s.mustCLI(t, "", "group", "add", "admins")
@@ -129,7 +139,8 @@ func TestAttackOldLoginAddsAnAccount(t *testing.T) {
 		}
 		unchanged := func(url.Values) {}
 		adds("thief", time.Now().Unix()-3600, unchanged)
-		b.isAt(t, "an old login", 403, "says that you did not sign in there just now. Sign out there, then add the account again.")
+		b.isAt(t, "an old login", 403, "says that you did not sign in there just now. Sign out there, then add the account "+
+			"again.")
 		if n := rows(t, db, "identities"); n != 0 {
 			t.Errorf("%d accounts were added", n)
 		}
@@ -161,7 +172,9 @@ func TestAttackForgedResponseOfAnotherServer(t *testing.T) {
 		t.Cleanup(silent.Close)
 		c, evil := newCompany(t, "company"), newCompany(t, "evil")
 		quiet := &company{name: "quiet", issuer: silent.URL}
-		s := startServer(t, options{database: db, settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting(companyGroups) + ", " + evil.setting(companyGroups) + ", " + quiet.setting("") + "]"}})
+		s := startServer(t, options{database: db,
+			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting(companyGroups) + ", " +
+				evil.setting(companyGroups) + ", " + quiet.setting("") + "]"}})
 		c.start(t, s)
 		evil.start(t, s)
 		c.employee(t, "ann")
@@ -250,7 +263,8 @@ func TestAttackSignInAddresses(t *testing.T) {
 	t.Parallel()
 	s, c := withCompany(t, newSQLite(t), companyGroups)
 	c.employee(t, "ann")
-	for _, next := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/login/../../evil", "http://127.0.0.1@evil.example/"} {
+	for _, next := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)",
+		"/login/../../evil", "http://127.0.0.1@evil.example/"} {
 		b := s.browser(t)
 		b.open(t, "/login/")
 		b.send(t, "/login/with/company/", params("next", next))
@@ -269,7 +283,8 @@ func TestAttackSignInAddresses(t *testing.T) {
 			t.Errorf("a form of another site at %s: %d", path, a.Status)
 		}
 	}
-	if a := s.get(t, "/login/with/company/", nobody); a.Status != http.StatusSeeOther || a.Header.Get("Location") != "/login/" || a.Header.Get("Set-Cookie") != "" {
+	if a := s.get(t, "/login/with/company/", nobody); a.Status != http.StatusSeeOther ||
+		a.Header.Get("Location") != "/login/" || a.Header.Get("Set-Cookie") != "" {
 		t.Error("a link begins a sign-in:", a.Status, a.Header)
 	}
 	// The operator has not said that people sign out there too.

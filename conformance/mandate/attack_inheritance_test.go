@@ -26,7 +26,8 @@ func TestAttackPrivilegesComeBack(t *testing.T) {
 	s := startServer(t, options{})
 	root, victim := s.signedIn(t, s.person(t, "root", "--admin")), s.person(t, "victim")
 	s.person(t, "heir")
-	token := s.mustToken(t, s.application(t, "--name", "Other", "--grant", "client_credentials").auth(), params("grant_type", "client_credentials")).AccessToken
+	token := s.mustToken(t, s.application(t, "--name", "Other", "--grant", "client_credentials").auth(),
+		params("grant_type", "client_credentials")).AccessToken
 	for way, next := range map[string]func(id string, app application){
 		"deleted": func(id string, _ application) {
 			root.open(t, "/admin/users/"+id+"/delete/")
@@ -44,7 +45,8 @@ func TestAttackPrivilegesComeBack(t *testing.T) {
 		name := strings.ReplaceAll(way, " ", "-")
 		nina := s.person(t, name, "--admin")
 		b := s.signedIn(t, nina)
-		app := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce", "if-sent", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
+		app := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce", "if-sent", "grant_type",
+			"authorization_code", "redirect_uris", "https://own.example/cb")
 		id := s.userID(t, name)
 		root.send(t, "/admin/users/"+id+"/", params("username", name, "active", "on"))
 		b.open(t, "/o/applications/"+app.ID+"/update/")

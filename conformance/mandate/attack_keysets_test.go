@@ -15,7 +15,8 @@ func TestAttackKeySetsThatNeverAnswer(t *testing.T) {
 	h := newDocumentHost(t)
 	s := startServer(t, h.options(options{}))
 	keys := newStatementIssuer(t, "bank")
-	bank := s.application(t, "--name", "Bank", "--client-id", "bank", "--grant", "client_credentials", "--auth-method", "private_key_jwt",
+	bank := s.application(t, "--name", "Bank", "--client-id", "bank", "--grant", "client_credentials", "--auth-method",
+		"private_key_jwt",
 		"--jwks-uri", h.page("/bank", func(w http.ResponseWriter, _ *http.Request) {
 			_ = json.NewEncoder(w).Encode(json.RawMessage(keys.keySet(t)))
 		}))
@@ -28,8 +29,10 @@ func TestAttackKeySetsThatNeverAnswer(t *testing.T) {
 	var sent [fetches]auth
 	for i := range sent {
 		uri := h.page(fmt.Sprint("/slow", i), func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-done })
-		b.send(t, "/o/applications/register/", params("name", "Slow", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://mallory.example/back",
-			"scope", "read", "auth_method", "private_key_jwt", "jwks_uri", uri))
+		b.send(t, "/o/applications/register/",
+			params("name", "Slow", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris",
+				"https://mallory.example/back",
+				"scope", "read", "auth_method", "private_key_jwt", "jwks_uri", uri))
 		sent[i] = asserting(keys.sign(t, s.assertionClaims(b.fact(t, "Client ID"), nil), nil))
 	}
 	for _, as := range sent {

@@ -15,7 +15,8 @@ import (
 // when the person presses a button.
 func (b *browser) wantAside(t testing.TB, what, host string) {
 	t.Helper()
-	if b.Status != http.StatusOK || b.Away != nil || !strings.Contains(b.Body, "You are signed out") || !strings.Contains(b.Body, host) {
+	if b.Status != http.StatusOK || b.Away != nil || !strings.Contains(b.Body, "You are signed out") ||
+		!strings.Contains(b.Body, host) {
 		t.Errorf("%s: %d, sent to %v\n%s", what, b.Status, b.Away, b.Body)
 	}
 }
@@ -29,15 +30,19 @@ func TestAttackLogoutHintIsNoOpenRedirector(t *testing.T) {
 	alice, mallory := s.person(t, "alice"), s.person(t, "mallory")
 	const away = "https://evil.example/bye"
 	evil := s.relyingParty(t, "--name", "evil", "--post-logout-redirect-uri", away)
-	forged := s.relyingParty(t, "--name", "forged", "--post-logout-redirect-uri", away, "--algorithm", "HS256", "--no-hash-client-secret")
+	forged := s.relyingParty(t, "--name", "forged", "--post-logout-redirect-uri", away, "--algorithm", "HS256",
+		"--no-hash-client-secret")
 	attacker := s.browser(t)
 	hint := attacker.signsIn(t, evil, mallory).IDToken
 	signed := attacker.signsIn(t, forged, mallory).IDToken
 	requests := map[string][]string{
 		"a session elsewhere":        {"id_token_hint", hint, "post_logout_redirect_uri", away, "state", "s"},
 		"a session elsewhere, named": {"id_token_hint", hint, "client_id", evil.ClientID, "post_logout_redirect_uri", away},
-		"a hint of its own making":   {"id_token_hint", signHS256(t, signed, []byte(forged.ClientSecret), jwt.MapClaims{"sid": "invented"}), "post_logout_redirect_uri", away},
-		"a hint without sid":         {"id_token_hint", signHS256(t, signed, []byte(forged.ClientSecret), jwt.MapClaims{"sid": ""}), "post_logout_redirect_uri", away},
+		"a hint of its own making": {"id_token_hint",
+			signHS256(t, signed, []byte(forged.ClientSecret), jwt.MapClaims{"sid": "invented"}),
+			"post_logout_redirect_uri", away},
+		"a hint without sid": {"id_token_hint",
+			signHS256(t, signed, []byte(forged.ClientSecret), jwt.MapClaims{"sid": ""}), "post_logout_redirect_uri", away},
 	}
 	try := func(when string, b *browser) {
 		t.Helper()
@@ -81,7 +86,8 @@ func TestAttackInvalidLogoutHintRedirectsNobody(t *testing.T) {
 		"a logout token's shape": parts[0] + ".e30." + parts[2],
 	} {
 		for who, b := range map[string]*browser{"signed in": b, "signed out": stranger} {
-			b.open(t, s.endSession("id_token_hint", hint, "client_id", app.ClientID, "post_logout_redirect_uri", bye, "state", "s"))
+			b.open(t, s.endSession("id_token_hint", hint, "client_id", app.ClientID, "post_logout_redirect_uri", bye,
+				"state", "s"))
 			if b.Status != http.StatusBadRequest || b.Away != nil || strings.Contains(b.Body, "Go on") {
 				t.Errorf("%s, %s: %d, sent to %v\n%s", what, who, b.Status, b.Away, b.Body)
 			}
@@ -124,8 +130,11 @@ func TestAttackOddDatesInLogoutHint(t *testing.T) {
 	app := s.relyingParty(t, "--algorithm", "HS256", "--no-hash-client-secret", "--post-logout-redirect-uri", bye)
 	b := s.browser(t)
 	hint := b.signsIn(t, app, alice).IDToken
-	for _, exp := range []string{"0", "-0.0", "0.5", "-1", "-1e300", "1e300", "9223372036854775808", `"` + strconv.FormatInt(time.Now().Unix()+60, 10) + `"`, `""`, "null", "true", "[]", "{}", "1"} {
-		b.open(t, s.endSession("id_token_hint", signHS256(t, hint, []byte(app.ClientSecret), jwt.MapClaims{"exp": json.RawMessage(exp)}), "post_logout_redirect_uri", bye))
+	for _, exp := range []string{"0", "-0.0", "0.5", "-1", "-1e300", "1e300", "9223372036854775808",
+		`"` + strconv.FormatInt(time.Now().Unix()+60, 10) + `"`, `""`, "null", "true", "[]", "{}", "1"} {
+		b.open(t, s.endSession("id_token_hint",
+			signHS256(t, hint, []byte(app.ClientSecret), jwt.MapClaims{"exp": json.RawMessage(exp)}),
+			"post_logout_redirect_uri", bye))
 		if b.Status != http.StatusBadRequest || b.Away != nil {
 			t.Errorf("exp: %s: %d, sent to %v", exp, b.Status, b.Away)
 		}
@@ -134,7 +143,8 @@ func TestAttackOddDatesInLogoutHint(t *testing.T) {
 		t.Fatal("logged out")
 	}
 	soon := json.RawMessage(strconv.FormatInt(time.Now().Unix()+60, 10) + ".5")
-	b.open(t, s.endSession("id_token_hint", signHS256(t, hint, []byte(app.ClientSecret), jwt.MapClaims{"exp": soon}), "post_logout_redirect_uri", bye))
+	b.open(t, s.endSession("id_token_hint", signHS256(t, hint, []byte(app.ClientSecret), jwt.MapClaims{"exp": soon}),
+		"post_logout_redirect_uri", bye))
 	if b.Away == nil || b.Away.String() != bye {
 		t.Errorf("a fraction of a second: %d, sent to %v", b.Status, b.Away)
 	}

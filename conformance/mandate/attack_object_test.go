@@ -17,7 +17,8 @@ func (v *fixture) wantWrongObject(t *testing.T, what string, b *browser, app app
 	t.Helper()
 	b.open(t, v.sending(app, object))
 	b.wantPage(t, what, "invalid_request_object")
-	if err := v.post(t, "/o/par/", afar(app.auth()), params("request", object)).refused(400, "invalid_request_object"); err != nil {
+	if err := v.post(t, "/o/par/", afar(app.auth()), params("request", object)).refused(400,
+		"invalid_request_object"); err != nil {
 		t.Errorf("%s, pushed: %v", what, err)
 	}
 }
@@ -42,7 +43,8 @@ func TestAttackForgedRequestObject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.MapClaims(claims)).SignedString(jwt.UnsafeAllowNoneSignatureType)
+		unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone,
+			jwt.MapClaims(claims)).SignedString(jwt.UnsafeAllowNoneSignatureType)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,10 +52,12 @@ func TestAttackForgedRequestObject(t *testing.T) {
 		parts := strings.Split(good, ".")
 		b := v.signedIn(t, v.alice)
 		for what, object := range map[string]string{
-			"no signature":                      unsigned,
-			"the signature removed":             parts[0] + "." + parts[1] + ".",
-			"the claims of another object":      parts[0] + "." + strings.Split(v.object(t, a, form, member{"state": "x"}, nil), ".")[1] + "." + parts[2],
-			"HS256 by the public key in PEM":    signHeader(t, member{"alg": "HS256", "kid": "RS256"}, claims, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})),
+			"no signature":          unsigned,
+			"the signature removed": parts[0] + "." + parts[1] + ".",
+			"the claims of another object": parts[0] + "." + strings.Split(v.object(t, a, form, member{"state": "x"}, nil),
+				".")[1] + "." + parts[2],
+			"HS256 by the public key in PEM": signHeader(t, member{"alg": "HS256", "kid": "RS256"}, claims,
+				pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})),
 			"HS256 by the public key in DER":    signHeader(t, member{"alg": "HS256", "kid": "RS256"}, claims, der),
 			"HS256 by the set":                  signHeader(t, member{"alg": "HS256"}, claims, []byte(a.keys.keySet(t))),
 			"HS256 by the secret of the client": signHeader(t, member{"alg": "HS256"}, claims, []byte(a.ClientSecret)),
@@ -70,13 +74,17 @@ func TestAttackForgedRequestObject(t *testing.T) {
 			v.wantWrongObject(t, what, b, a.application, object)
 		}
 		// A client without keys has no objects.
-		v.wantWrongObject(t, "no keys", b, v.web, v.object(t, keyHolder{v.web, mine.keys}, with(form, "client_id", v.web.ClientID, "redirect_uri", v.web.RedirectURI), nil, nil))
+		v.wantWrongObject(t, "no keys", b, v.web,
+			v.object(t, keyHolder{v.web, mine.keys}, with(form, "client_id", v.web.ClientID, "redirect_uri", v.web.RedirectURI),
+				nil, nil))
 		// The parameters outside are of another client than the object, which is good.
 		b.open(t, v.sending(other.application, good, "redirect_uri", other.RedirectURI, "state", "outside"))
-		if b.Away == nil || b.Away.Query().Get("error") != "invalid_request_object" || b.Away.Query().Get("state") != "outside" {
+		if b.Away == nil || b.Away.Query().Get("error") != "invalid_request_object" ||
+			b.Away.Query().Get("state") != "outside" {
 			t.Errorf("sent for another client: %d, sent to %v", b.Status, b.Away)
 		}
-		if err := v.post(t, "/o/par/", other.auth(), params("request", good)).refused(400, "invalid_request_object"); err != nil {
+		if err := v.post(t, "/o/par/", other.auth(), params("request", good)).refused(400,
+			"invalid_request_object"); err != nil {
 			t.Error("pushed by another client:", err)
 		}
 		b.open(t, v.sending(a.application, good))
@@ -109,11 +117,14 @@ func TestAttackRequestObjectConfusion(t *testing.T) {
 			t.Errorf("%s, pushed: %v", what, err)
 		}
 	}
-	for what, header := range map[string]member{"the type of an object": nil, "the type of any JWT": {"typ": "JWT"}, "no type": {"typ": ""}} {
-		v.refusedAssertion(t, "an object as an assertion, with "+what, asserting(v.object(t, a, form, member{"jti": rand.Text()}, header)))
+	for what, header := range map[string]member{"the type of an object": nil, "the type of any JWT": {"typ": "JWT"},
+		"no type": {"typ": ""}} {
+		v.refusedAssertion(t, "an object as an assertion, with "+what,
+			asserting(v.object(t, a, form, member{"jti": rand.Text()}, header)))
 	}
 	// The client has registered the keys of this server as its own.
-	v.mustCLI(t, "", "application", "update", v.web.ClientID, "--jwks", keysFile(t, v.get(t, "/o/.well-known/jwks.json", nobody).Body))
+	v.mustCLI(t, "", "application", "update", v.web.ClientID, "--jwks",
+		keysFile(t, v.get(t, "/o/.well-known/jwks.json", nobody).Body))
 	id = b.family(t, v.web, v.alice, "scope", "openid").IDToken
 	v.wantWrongObject(t, "an ID token by registered keys", b, v.web, id)
 }
@@ -124,9 +135,11 @@ func TestAttackRequestObjectAsCredential(t *testing.T) {
 	attack(t, "a JWT for one purpose is taken for another (RFC 8725 §2.8)", "")
 	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
-		a := v.objectSigner(t, "signer", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--may-introspect")
+		a := v.objectSigner(t, "signer", "--grant", "client_credentials", "--auth-method", "private_key_jwt",
+			"--may-introspect")
 		form, _ := v.requestFor(t, a.application, "scope", "read", "state", "found")
-		for what, header := range map[string]member{"with its typ": nil, "with the typ of any JWT": {"typ": "JWT"}, "without a typ": {"typ": nil}} {
+		for what, header := range map[string]member{"with its typ": nil, "with the typ of any JWT": {"typ": "JWT"},
+			"without a typ": {"typ": nil}} {
 			whole := objectOf(t, v, a, form, member{"sub": a.ClientID, "jti": rand.Text()}, header)
 			v.refusedAssertion(t, "a request object "+what, asserting(whole))
 			if got := v.post(t, "/o/introspect/", asserting(whole), params("token", "x")); got.Status != 401 {
@@ -142,7 +155,8 @@ func TestAttackRequestObjectAsCredential(t *testing.T) {
 		for name := range form {
 			enclosed[name] = form.Get(name)
 		}
-		for what, header := range map[string]member{"with its typ": {"typ": "client-authentication+jwt"}, "with the typ of any JWT": {"typ": "JWT"}, "without a typ": nil} {
+		for what, header := range map[string]member{"with its typ": {"typ": "client-authentication+jwt"},
+			"with the typ of any JWT": {"typ": "JWT"}, "without a typ": nil} {
 			b.open(t, v.sending(a.application, v.assert(t, a, enclosed, header)))
 			b.wantPage(t, "an assertion "+what, "invalid_request_object")
 		}

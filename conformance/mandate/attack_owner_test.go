@@ -69,7 +69,8 @@ func (s *server) own(t testing.TB, app application, more ...string) (tokens, ans
 func (s *server) wantOwn(t testing.TB, what string, app application, status int, code string) {
 	t.Helper()
 	if got, a := s.own(t, app); a.Status != status || got.Error != code {
-		t.Errorf("%s: client credentials answer %d %q, want %d %q: %s", what, a.Status, got.Error, status, code, got.ErrorDescription)
+		t.Errorf("%s: client credentials answer %d %q, want %d %q: %s", what, a.Status, got.Error, status, code,
+			got.ErrorDescription)
 	}
 }
 
@@ -84,7 +85,8 @@ func TestAttackSignedTokensOfAYear(t *testing.T) {
 	// A lifetime that is valid for opaque tokens is shortened if the tokens become
 	// signed by a direct change of the database.
 	app := b.registered(t, "access_token_lifetime", "36000")
-	behind(t, s.database, "UPDATE applications SET access_token_format = 'jwt', access_token_lifetime = "+year+" WHERE client_id = '"+app.ClientID+"'")
+	behind(t, s.database, "UPDATE applications SET access_token_format = 'jwt', access_token_lifetime = "+year+
+		" WHERE client_id = '"+app.ClientID+"'")
 	app2 := b.registered(t, "access_token_format", "jwt", "access_token_lifetime", "60")
 	for client, most := range map[application]int64{app: 600, app2: 60} {
 		if got, a := s.own(t, client); a.Status != http.StatusOK || got.ExpiresIn > most {
@@ -93,7 +95,8 @@ func TestAttackSignedTokensOfAYear(t *testing.T) {
 	}
 	admin := s.signedIn(t, s.person(t, "root", "--admin"))
 	admin.refuses(t, "access_token_lifetime", "access_token_format", "jwt", "access_token_lifetime", "86401")
-	if got, _ := s.own(t, admin.registered(t, "access_token_format", "jwt", "access_token_lifetime", "86400")); got.ExpiresIn != 86400 {
+	if got, _ := s.own(t,
+		admin.registered(t, "access_token_format", "jwt", "access_token_lifetime", "86400")); got.ExpiresIn != 86400 {
 		t.Errorf("an administrator's signed token lives %d s", got.ExpiresIn)
 	}
 }
@@ -101,12 +104,14 @@ func TestAttackSignedTokensOfAYear(t *testing.T) {
 func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the user was disabled")
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})
+		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"},
+			provider: []string{"RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})
 		asker := s.introspector(t)
 		root := s.signedIn(t, s.person(t, "root", "--admin"))
 		mallory, victim := s.person(t, "mallory"), s.person(t, "victim")
 		b := s.signedIn(t, mallory)
-		app := b.registered(t, "grant_type", "client_credentials", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
+		app := b.registered(t, "grant_type", "client_credentials", "grant_type", "authorization_code", "redirect_uris",
+			"https://own.example/cb")
 		own, _ := s.own(t, app)
 		family := s.signedIn(t, victim).family(t, app, victim)
 		suspended := func(what string, is bool) {
@@ -132,7 +137,8 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 			address, _ := s.authorizeURL(app)
 			v := s.signedIn(t, victim)
 			v.open(t, address)
-			if refused := v.Status == http.StatusBadRequest && v.Away == nil && strings.Contains(v.Body, "suspended"); refused != is {
+			if refused := v.Status == http.StatusBadRequest && v.Away == nil &&
+				strings.Contains(v.Body, "suspended"); refused != is {
 				t.Errorf("%s: a login through it leads to %d %s %v", what, v.Status, v.URL, v.Away)
 			}
 		}
@@ -154,11 +160,13 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 
 func TestAttackFormerAdministratorIntrospects(t *testing.T) {
 	t.Parallel()
-	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken away")
+	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken "+
+		"away")
 	s := startServer(t, options{})
 	root, former := s.person(t, "root", "--admin"), s.person(t, "former", "--admin")
 	b := s.signedIn(t, former)
-	api := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce", "if-sent", "grant_type", "client_credentials", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
+	api := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce", "if-sent", "grant_type",
+		"client_credentials", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
 	token, _ := s.own(t, api, "scope", "read")
 	ask := func(as auth) int {
 		return s.post(t, "/o/introspect/", as, params("token", token.AccessToken)).Status
@@ -190,18 +198,22 @@ func TestAttackFormerAdministratorIntrospects(t *testing.T) {
 func TestAttackTokenRowsWithoutBound(t *testing.T) {
 	attack(t, "resources without a bound", "")
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"PERSON_MAX_APPLICATIONS: 3", "PERSON_MAX_LIVE_TOKENS: 20", "PERSON_MAX_APPROVALS: 40", "PERSON_MAX_SESSIONS: 3"}})
+		s := startServer(t, options{database: db,
+			provider: []string{"PERSON_MAX_APPLICATIONS: 3", "PERSON_MAX_LIVE_TOKENS: 20", "PERSON_MAX_APPROVALS: 40",
+				"PERSON_MAX_SESSIONS: 3"}})
 		mallory := s.person(t, "mallory")
 		b := s.signedIn(t, mallory)
 		b.refuses(t, "access_token_lifetime", "access_token_lifetime", "36001")
 		b.refuses(t, "refresh_token_lifetime", "grant_type", "password", "refresh_token_lifetime", "2592001")
 
-		apps := []application{b.registered(t), b.registered(t), b.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")}
+		apps := []application{b.registered(t), b.registered(t),
+			b.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")}
 		b.refuses(t, "name")
 		given := 0
 		for range 30 {
 			got, a := s.own(t, apps[given%2])
-			if a.Status == http.StatusTooManyRequests && got.Error == "temporarily_unavailable" && a.Header.Get("Retry-After") != "" {
+			if a.Status == http.StatusTooManyRequests && got.Error == "temporarily_unavailable" &&
+				a.Header.Get("Retry-After") != "" {
 				break
 			}
 			if a.Status != http.StatusOK {
@@ -239,7 +251,8 @@ func TestAttackTokenRowsWithoutBound(t *testing.T) {
 		for _, app := range append(apps, vouched) {
 			s.mustCLI(t, "", "application", "delete", app.ClientID)
 		}
-		waitFor(t, "the rows of deleted applications are gone", func() bool { return rows(t, db, "tokens")+rows(t, db, "grants") == 0 })
+		waitFor(t, "the rows of deleted applications are gone",
+			func() bool { return rows(t, db, "tokens")+rows(t, db, "grants") == 0 })
 	})
 }
 
@@ -289,7 +302,8 @@ func TestAttackOwnerIsDeletedToLiftALimit(t *testing.T) {
 	s.wantOwn(t, "deleted with its owner", gone("ann", "delete"), http.StatusUnauthorized, "invalid_client")
 	kept := gone("ben", "take-over")
 	s.wantOwn(t, "taken over", kept, http.StatusOK, "")
-	if out := s.mustCLI(t, "", "application", "show", kept.ClientID); !strings.Contains(out, "root") || !strings.Contains(out, "administrator") {
+	if out := s.mustCLI(t, "", "application", "show", kept.ClientID); !strings.Contains(out, "root") ||
+		!strings.Contains(out, "administrator") {
 		t.Error(out)
 	}
 	// After its owner is deleted nobody is responsible for the application. It gets no
@@ -297,7 +311,8 @@ func TestAttackOwnerIsDeletedToLiftALimit(t *testing.T) {
 	b := s.signedIn(t, s.person(t, "cat"))
 	b.refuses(t, "grant_type", "grant_type", "password")
 	orphan := b.registered(t)
-	behind(t, s.database, "UPDATE applications SET grant_types = 'password client_credentials' WHERE client_id = '"+orphan.ClientID+"'")
+	behind(t, s.database, "UPDATE applications SET grant_types = 'password client_credentials' WHERE client_id = '"+
+		orphan.ClientID+"'")
 	behind(t, s.database, "DELETE FROM users WHERE username = 'cat'")
 	s.stop(t)
 	s.start(t)
@@ -306,8 +321,10 @@ func TestAttackOwnerIsDeletedToLiftALimit(t *testing.T) {
 
 func TestAttackRemovedScopeStaysInLiveTokens(t *testing.T) {
 	t.Parallel()
-	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken away")
-	s := startServer(t, options{settings: []string{"SAMPLE_API: true"}, provider: []string{"OIDC_ENABLED: true", openidScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})
+	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken "+
+		"away")
+	s := startServer(t, options{settings: []string{"SAMPLE_API: true"},
+		provider: []string{"OIDC_ENABLED: true", openidScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})
 	asker := s.introspector(t)
 	alice := s.person(t, "alice")
 	b := s.signedIn(t, alice)

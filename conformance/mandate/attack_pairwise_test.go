@@ -18,8 +18,10 @@ func TestAttackPairwiseSubjectsStayApart(t *testing.T) {
 	for _, format := range []string{"opaque", "jwt"} {
 		app := s.relyingParty(t, "--grant", "password", "--pairwise", "--may-introspect", "--access-token-format", format)
 		byCode := s.browser(t).signsIn(t, app, alice)
-		byPassword := s.mustToken(t, app.auth(), params("grant_type", "password", "username", alice.Name, "password", alice.Password, "scope", "openid"))
-		refreshed := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", byPassword.RefreshToken))
+		byPassword := s.mustToken(t, app.auth(),
+			params("grant_type", "password", "username", alice.Name, "password", alice.Password, "scope", "openid"))
+		refreshed := s.mustToken(t, app.auth(),
+			params("grant_type", "refresh_token", "refresh_token", byPassword.RefreshToken))
 		pairwise := s.verified(t, app, "RS256", byCode.IDToken)["sub"]
 		if pairwise == global || pairwise == nil {
 			t.Fatalf("the subject is %v", pairwise)

@@ -97,7 +97,8 @@ func TestPasskeyPagesKeepTheirPolicy(t *testing.T) {
 		b.open(t, path)
 		policy := b.Header.Get("Content-Security-Policy")
 		rest := strings.ReplaceAll(policy, "; form-action 'self'", "")
-		if rest != "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; script-src 'self'" {
+		if rest != "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; "+
+			"script-src 'self'" {
 			t.Errorf("%s has the policy %q", path, policy)
 		}
 		page, err := html.Parse(strings.NewReader(b.Body))
@@ -108,7 +109,8 @@ func TestPasskeyPagesKeepTheirPolicy(t *testing.T) {
 		for node := range page.Descendants() {
 			if node.Type == html.ElementNode && node.Data == "script" {
 				scripts++
-				if !regexp.MustCompile(`^/static/passkey\.[0-9a-f]{8}\.js$`).MatchString(attribute(node, "src")) || attribute(node, "integrity") == "" || text(node) != "" {
+				if !regexp.MustCompile(`^/static/passkey\.[0-9a-f]{8}\.js$`).MatchString(attribute(node, "src")) ||
+					attribute(node, "integrity") == "" || text(node) != "" {
 					t.Errorf("%s has the script %v", path, node.Attr)
 				}
 			}
@@ -126,7 +128,8 @@ func TestPasskeysAreNotOfferedAtAnAddress(t *testing.T) {
 	b := s.signedIn(t, s.person(t, "alice"))
 	for _, path := range []string{"/login/", "/account/"} {
 		b.open(t, path)
-		if b.Status != http.StatusOK || strings.Contains(strings.ToLower(b.Body), "passkey") || strings.Contains(b.Body, "<script") {
+		if b.Status != http.StatusOK || strings.Contains(strings.ToLower(b.Body), "passkey") ||
+			strings.Contains(b.Body, "<script") {
 			t.Errorf("%s shows %d:\n%s", path, b.Status, b.Body)
 		}
 	}

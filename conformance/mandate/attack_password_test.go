@@ -128,7 +128,8 @@ func TestAttackApprovalsSurviveAPasswordChange(t *testing.T) {
 			s := v.stolen(t, "frank")
 			s.who.Password = s.secret(s.who.Password + "!")
 			v.mustCLI(t, s.who.Password+"\n", "user", "passwd", s.who.Name, "--password-stdin")
-			for name, token := range map[string]string{"ended": s.thief.AccessToken, "other": s.kept.AccessToken, "at hand": s.mine.AccessToken} {
+			for name, token := range map[string]string{"ended": s.thief.AccessToken, "other": s.kept.AccessToken,
+				"at hand": s.mine.AccessToken} {
 				if node.active(t, v.asker.auth(), token) {
 					t.Errorf("the token of the session that is %s lives", name)
 				}
@@ -155,7 +156,8 @@ func TestAttackApprovalsSurviveAPasswordChange(t *testing.T) {
 					if at.active(t, v.asker.auth(), c.given.AccessToken) || at.active(t, v.asker.auth(), c.given.RefreshToken) {
 						t.Errorf("a token of the session that is %s lives", name)
 					}
-					if a := at.post(t, "/o/token/", c.app.auth(), refreshForm(c.given.RefreshToken)); a.Status != http.StatusBadRequest {
+					if a := at.post(t, "/o/token/", c.app.auth(),
+						refreshForm(c.given.RefreshToken)); a.Status != http.StatusBadRequest {
 						t.Errorf("a refresh in the session that is %s: %d %s", name, a.Status, a.Body)
 					}
 				}

@@ -56,7 +56,8 @@ func (b *browser) challengeAsVerifier(t *testing.T, app application, p person) m
 func TestAttackPKCELeftOutByRegistration(t *testing.T) {
 	t.Parallel()
 	attack(t, "privilege by registration", "")
-	s := startServer(t, options{provider: append([]string{"OIDC_ENABLED: true", openidScopes, "DEFAULT_SCOPES: [read]"}, openClients...)})
+	s := startServer(t, options{provider: append([]string{"OIDC_ENABLED: true", openidScopes, "DEFAULT_SCOPES: [read]"},
+		openClients...)})
 	b := s.signedIn(t, s.person(t, "victim"))
 	const back = "https://tool.example/back"
 	metadata := func(more member) member {
@@ -65,7 +66,8 @@ func TestAttackPKCELeftOutByRegistration(t *testing.T) {
 	}
 	// Nobody is responsible for it, so a nonce is not enough either.
 	keys := json.RawMessage(newStatementIssuer(t, "stranger").keySet(t))
-	open := s.registers(t, nobody, metadata(member{"pkce": "if-sent", "token_endpoint_auth_method": "private_key_jwt", "jwks": keys}))
+	open := s.registers(t, nobody,
+		metadata(member{"pkce": "if-sent", "token_endpoint_auth_method": "private_key_jwt", "jwks": keys}))
 	if open["pkce"] != nil || textOf(open, "token_endpoint_auth_method") != "private_key_jwt" {
 		t.Errorf("registered by a stranger: %v", open)
 	}
@@ -79,7 +81,8 @@ func TestAttackPKCELeftOutByRegistration(t *testing.T) {
 	}
 	b.noCode(t, "one of a token, without a nonce", asApplication(left, back), "scope", "openid read")
 	made := s.registers(t, token, metadata(member{"pkce": "required"}))
-	at, manage, id := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")), textOf(made, "client_id")
+	at, manage, id := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
+		textOf(made, "client_id")
 	for what, more := range map[string]member{"left out": {}, "if-sent": {"pkce": "if-sent"}} {
 		more["client_id"] = id
 		changed := s.send(t, "PUT", at, manage, metadata(more))
@@ -88,7 +91,8 @@ func TestAttackPKCELeftOutByRegistration(t *testing.T) {
 		}
 	}
 	b.noCode(t, "one that requires it", asApplication(made, back), "scope", "openid read", "nonce", "n")
-	if err := s.registration(t, nobody, metadata(member{"pkce": "never"})).refused(400, "invalid_client_metadata"); err != nil {
+	if err := s.registration(t, nobody, metadata(member{"pkce": "never"})).refused(400,
+		"invalid_client_metadata"); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // nothing for an application with a profile. It does not come back if a later update leaves the
 // algorithm open, and a server without OpenID Connect has profiles too.
 func TestProfileNeverSignsByRS256(t *testing.T) {
-	for what, settings := range map[string][]string{"OpenID": {"OIDC_ENABLED: true", openidScopes}, "no OpenID": {openIDOff}} {
+	for what, settings := range map[string][]string{"OpenID": {"OIDC_ENABLED: true", openidScopes},
+		"no OpenID": {openIDOff}} {
 		t.Run(what, func(t *testing.T) {
 			onADatabase(t, func(t *testing.T, db database) {
 				s := startServer(t, options{database: db, provider: append([]string{"REGISTRATION_WITH_TOKEN: true"}, settings...)})
@@ -36,13 +37,15 @@ func TestProfileNeverSignsByRS256(t *testing.T) {
 				access(s.application(t, fapiClient(t, keys, "--profile", "fapi2")...))
 				initial := s.initialToken(t, "--may", "authorization_code", "--may", "client_credentials", "--uses", "2")
 				for _, profile := range []string{"fapi2", "fapi2-message-signing"} {
-					metadata := member{"redirect_uris": []string{"https://bank.example/back"}, "profile": profile, "grant_types": []string{"authorization_code", "client_credentials"},
+					metadata := member{"redirect_uris": []string{"https://bank.example/back"}, "profile": profile,
+						"grant_types":                []string{"authorization_code", "client_credentials"},
 						"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t))}
 					made := s.registers(t, bearer(initial), metadata)
 					access(asApplication(made, "https://bank.example/back"))
 					// RFC 7592 §2.2: an update replaces all metadata.
 					metadata["client_id"] = made["client_id"]
-					a := s.send(t, http.MethodPut, textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")), metadata)
+					a := s.send(t, http.MethodPut, textOf(made, "registration_client_uri"),
+						bearer(textOf(made, "registration_access_token")), metadata)
 					if a.Status != http.StatusOK {
 						t.Fatalf("update: %d %s", a.Status, a.Body)
 					}

@@ -26,7 +26,8 @@ func TestAttackPathInOtherCharacters(t *testing.T) {
 		"/open/..＼admin", "/open/..﹨admin", "/open/％2e％2e/admin", "/open/﹪2e", "/open/a℀b", "/open/⒈", "/open/…", "/open/🄀",
 		"/open/；/admin", "/open/\u037e", "/open/admin\u3000", "/open/admin\u00a0", "/open/admin\u2028/x",
 	} {
-		for _, written := range []string{path, (&url.URL{Path: path}).EscapedPath(), strings.ToLower((&url.URL{Path: path}).EscapedPath())} {
+		for _, written := range []string{path, (&url.URL{Path: path}).EscapedPath(),
+			strings.ToLower((&url.URL{Path: path}).EscapedPath())} {
 			_, _, response := g.switches(t, written, token)
 			if response.StatusCode != http.StatusBadRequest {
 				t.Errorf("%+q as %s: %d, want 400", path, written, response.StatusCode)
@@ -80,7 +81,8 @@ func listening(t *testing.T) (string, func() arrived) {
 // headers of the proxy or for a second request.
 func TestAttackForgedAtProxy(t *testing.T) {
 	t.Parallel()
-	attack(t, "request smuggling, and headers forged behind a proxy", "CL.0 desynchronization (PortSwigger, 2022); CVE-2025-64484 for underscores in headers")
+	attack(t, "request smuggling, and headers forged behind a proxy",
+		"CL.0 desynchronization (PortSwigger, 2022); CVE-2025-64484 for underscores in headers")
 	api, newest := listening(t)
 	s := startServer(t, options{})
 	app := s.whole(t, "service")
@@ -88,22 +90,28 @@ func TestAttackForgedAtProxy(t *testing.T) {
 	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
 	send := func(line string, headers []string, content string) int {
 		t.Helper()
-		lines := append([]string{line, "Host: api.example", "Connection: close", "Authorization: Bearer " + token}, headers...)
+		lines := append([]string{line, "Host: api.example", "Connection: close", "Authorization: Bearer " + token},
+			headers...)
 		conn := g.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n"+content)
 		return status(conn)
 	}
 	// RFC 9110 §6.5.1: a trailer field is not a header field. One that was announced is refused, because it would be
 	// lost.
 	const chunks = "1\r\na\r\n0\r\nX-Token-Subject: root\r\nX-Other: 1\r\n\r\n"
-	if got := send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "Trailer: X-Token-Subject, X-Other", "TE: trailers", "Connection: TE"}, chunks); got != http.StatusBadRequest {
+	if got := send("POST /open HTTP/1.1",
+		[]string{"Transfer-Encoding: chunked", "Trailer: X-Token-Subject, X-Other", "TE: trailers", "Connection: TE"},
+		chunks); got != http.StatusBadRequest {
 		t.Errorf("a trailer that was announced: %d, want 400", got)
 	}
-	send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "TE: trailers", "Connection: TE, X-Token-Client-Id"}, chunks)
+	send("POST /open HTTP/1.1",
+		[]string{"Transfer-Encoding: chunked", "TE: trailers", "Connection: TE, X-Token-Client-Id"}, chunks)
 	got := newest()
-	if len(got.trailer) > 0 || got.header.Get("X-Token-Subject") == "root" || got.header.Get("X-Token-Client-Id") != app.ClientID {
+	if len(got.trailer) > 0 || got.header.Get("X-Token-Subject") == "root" ||
+		got.header.Get("X-Token-Client-Id") != app.ClientID {
 		t.Errorf("a trailer: %v %v", got.header, got.trailer)
 	}
-	for _, odd := range []string{"X_Token_Subject: root", "X-Token.Role: root", "Transfer_Encoding: chunked", "Content_Length: 5", "SCRIPT_NAME: /x"} {
+	for _, odd := range []string{"X_Token_Subject: root", "X-Token.Role: root", "Transfer_Encoding: chunked",
+		"Content_Length: 5", "SCRIPT_NAME: /x"} {
 		if got := send("POST /open HTTP/1.1", []string{odd, "Content-Length: 1"}, "a"); got != http.StatusBadRequest {
 			t.Errorf("%s: %d, want 400", odd, got)
 		}

@@ -13,16 +13,20 @@ func TestAttackPushFlood(t *testing.T) {
 	attack(t, "denial of service by pushed requests", "")
 	onADatabase(t, func(t *testing.T, db database) {
 		const most = 20
-		s := startServer(t, options{database: db, settings: []string{ours}, provider: append([]string{"PUSHED_REQUEST_MAX_PENDING: 20"}, openClients...)})
+		s := startServer(t, options{database: db, settings: []string{ours},
+			provider: append([]string{"PUSHED_REQUEST_MAX_PENDING: 20"}, openClients...)})
 		keys := newStatementIssuer(t, "flood")
 		var set member
 		err := json.Unmarshal([]byte(keys.keySet(t)), &set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		made := s.registers(t, nobody, member{"redirect_uris": []string{"https://evil.example/"}, "token_endpoint_auth_method": "private_key_jwt", "jwks": set})
+		made := s.registers(t, nobody,
+			member{"redirect_uris": []string{"https://evil.example/"}, "token_endpoint_auth_method": "private_key_jwt",
+				"jwks": set})
 		stranger := keyHolder{application{ClientID: textOf(made, "client_id"), RedirectURI: "https://evil.example/"}, keys}
-		victim := asApplication(s.registers(t, nobody, member{"redirect_uris": []string{"https://good.example/"}}), "https://good.example/")
+		victim := asApplication(s.registers(t, nobody, member{"redirect_uris": []string{"https://good.example/"}}),
+			"https://good.example/")
 		kept := 0
 		for range most + 5 {
 			form, _ := s.requestFor(t, stranger.application)
@@ -69,7 +73,8 @@ func TestAttackPushedRequestsThatNobodyOpens(t *testing.T) {
 		// pass lets the requests be older by this number of seconds.
 		pass := func(seconds int) {
 			t.Helper()
-			behind(t, db, fmt.Sprintf("UPDATE requests SET opens_until = opens_until - %[1]d, expires_at = expires_at - %[1]d", seconds))
+			behind(t, db, fmt.Sprintf("UPDATE requests SET opens_until = opens_until - %[1]d, expires_at = expires_at - %[1]d",
+				seconds))
 		}
 		full()
 		pass(90 + 61)

@@ -11,7 +11,8 @@ func TestAttackRecycledAddress(t *testing.T) {
 	attack(t, "account linked by a recycled address (CWE-289)", "")
 	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
-		s := startServer(t, options{database: db, host: "localhost", settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting(", TRUSTED_FOR_EMAIL: true") + "]"}})
+		s := startServer(t, options{database: db, host: "localhost",
+			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting(", TRUSTED_FOR_EMAIL: true") + "]"}})
 		c.start(t, s)
 		claims := map[string]any{"email": "nina@company.example", "email_verified": true}
 		c.person(t, "first", claims)

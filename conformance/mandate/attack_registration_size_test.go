@@ -11,7 +11,8 @@ import (
 func TestAttackLargeRegistration(t *testing.T) {
 	attack(t, "memory growth by a stranger", "")
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"OPEN_CLIENTS: [registration]", "REQUEST_OBJECTS_BY_REFERENCE: true"}})
+		s := startServer(t, options{database: db,
+			provider: []string{"OPEN_CLIENTS: [registration]", "REQUEST_OBJECTS_BY_REFERENCE: true"}})
 		addresses := func(n int) member {
 			var uris []string
 			for i := range n {

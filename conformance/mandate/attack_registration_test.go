@@ -17,18 +17,23 @@ import (
 // an update.
 func TestAttackPrivilegesByRegistration(t *testing.T) {
 	attack(t, "privilege by registration", "CVE-2026-15572 and CVE-2026-4629 (Keycloak)")
-	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, write: Write, introspection: Introspect}", "DEFAULT_SCOPES: [read]", "SCOPES_BY_ADMINISTRATOR: [write]"}, openClients...)})
+	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, write: Write, introspection: Introspect}",
+		"DEFAULT_SCOPES: [read]", "SCOPES_BY_ADMINISTRATOR: [write]"}, openClients...)})
 	const claims = `"redirect_uris":["https://evil.example/cb"],"scope":"read write introspection","grant_types":["authorization_code","client_credentials","password","refresh_token"],
 		"response_types":["code"],"token_endpoint_auth_method":"client_secret_basic","client_secret":"chosen-by-the-client","client_id":"chosen","may_introspect":true,"skip_consent":true,
 		"pkce":"if-sent","owner":"root","owner_id":"root","responsible":"operator","administrator":true,"standing":"administrator","access_token_lifetime":999999999,"origin":"page","management":"own"`
 	made := s.registers(t, nobody, `{`+strings.Replace(claims, `"client_id":"chosen",`, ``, 1)+`}`)
 	changed := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
-		`{`+strings.Replace(strings.Replace(claims, `"client_id":"chosen"`, `"client_id":"`+textOf(made, "client_id")+`"`, 1), `"client_secret":"chosen-by-the-client",`, ``, 1)+`}`)
+		`{`+strings.Replace(strings.Replace(claims, `"client_id":"chosen"`, `"client_id":"`+textOf(made, "client_id")+`"`, 1),
+			`"client_secret":"chosen-by-the-client",`, ``, 1)+`}`)
 	if changed.Status != 200 {
 		t.Fatalf("%d %s", changed.Status, changed.Body)
 	}
 	for when, got := range map[string]member{"registered": made, "changed": changed.JSON(t)} {
-		if textOf(got, "client_id") == "chosen" || got["client_secret"] != nil || textOf(got, "scope") != "read openid offline_access" || listOf(got, "grant_types") != "authorization_code refresh_token" || textOf(got, "token_endpoint_auth_method") != "none" || got["pkce"] != nil {
+		if textOf(got, "client_id") == "chosen" || got["client_secret"] != nil ||
+			textOf(got, "scope") != "read openid offline_access" ||
+			listOf(got, "grant_types") != "authorization_code refresh_token" ||
+			textOf(got, "token_endpoint_auth_method") != "none" || got["pkce"] != nil {
 			t.Errorf("%s: %v", when, got)
 		}
 	}
@@ -39,7 +44,8 @@ func TestAttackPrivilegesByRegistration(t *testing.T) {
 		SkipConsent   bool   `json:"skip_consent"`
 		Lifetime      int64  `json:"access_token_lifetime"`
 	}
-	if err := json.Unmarshal([]byte(shown), &a); err != nil || a.Owner != "" || a.MayIntrospect || a.SkipConsent || a.Lifetime != 0 {
+	if err := json.Unmarshal([]byte(shown), &a); err != nil || a.Owner != "" || a.MayIntrospect || a.SkipConsent ||
+		a.Lifetime != 0 {
 		t.Errorf("%v: %s", err, shown)
 	}
 }
@@ -49,11 +55,15 @@ func TestAttackPrivilegesByRegistration(t *testing.T) {
 func TestAttackRegistrationOfDemoted(t *testing.T) {
 	t.Parallel()
 	attack(t, "rights that outlive who had them", "")
-	s := startServer(t, options{provider: []string{"SCOPES: {read: Read, write: Write, introspection: Introspect}", "GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]", "REGISTRATION_WITH_TOKEN: true"}})
+	s := startServer(t, options{provider: []string{"SCOPES: {read: Read, write: Write, introspection: Introspect}",
+		"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
+		"REGISTRATION_WITH_TOKEN: true"}})
 	b := s.signedIn(t, s.person(t, "former", "--admin"))
 	s.person(t, "root", "--admin")
 	b.open(t, s.URL+"/admin/registration-tokens/")
-	b.send(t, "/admin/registration-tokens/", params("uses", "2", "expires", "86400", "may", "client_credentials", "may", "introspection", "scopes", "read", "scopes", "write"))
+	b.send(t, "/admin/registration-tokens/",
+		params("uses", "2", "expires", "86400", "may", "client_credentials", "may", "introspection", "scopes", "read",
+			"scopes", "write"))
 	_, after, _ := strings.Cut(b.Body, `value="mit_`)
 	text, _, _ := strings.Cut(after, `"`)
 	token := s.secret("mit_" + text)
@@ -65,12 +75,15 @@ func TestAttackRegistrationOfDemoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.registration(t, bearer(token), `{"grant_types":["client_credentials"]}`).refused(401, "invalid_token"); err != nil {
+	if err := s.registration(t, bearer(token), `{"grant_types":["client_credentials"]}`).refused(401,
+		"invalid_token"); err != nil {
 		t.Error(err)
 	}
 	a := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
 		member{"client_id": app.ClientID, "grant_types": []string{"client_credentials"}, "scope": "read write introspection"})
-	if a.Status == 200 && (strings.Contains(textOf(a.JSON(t), "scope"), "introspection") || strings.Contains(listOf(a.JSON(t), "grant_types"), "client_credentials")) {
+	if a.Status == 200 &&
+		(strings.Contains(textOf(a.JSON(t), "scope"), "introspection") || strings.Contains(listOf(a.JSON(t), "grant_types"),
+			"client_credentials")) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
@@ -81,15 +94,18 @@ func TestAttackRegistrationFetches(t *testing.T) {
 	t.Parallel()
 	attack(t, "server-side request forgery by client metadata", "CVE-2026-59354")
 	inside, reached := countConnections(t)
-	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}, openClients...)})
+	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"},
+		openClients...)})
 	_, port, _ := net.SplitHostPort(inside)
-	for _, member := range []string{"sector_identifier_uri", "jwks_uri", "logo_uri", "client_uri", "policy_uri", "tos_uri", "initiate_login_uri", "request_uris"} {
+	for _, member := range []string{"sector_identifier_uri", "jwks_uri", "logo_uri", "client_uri", "policy_uri", "tos_uri",
+		"initiate_login_uri", "request_uris"} {
 		for i, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"} {
 			value := fmt.Sprintf(`"https://%s:%s/"`, host, port)
 			if member == "request_uris" {
 				value = "[" + value + "]"
 			}
-			s.registration(t, nobody, fmt.Sprintf(`{"redirect_uris":["https://evil.example/%s/%d"],%q:%s}`, member, i, member, value))
+			s.registration(t, nobody, fmt.Sprintf(`{"redirect_uris":["https://evil.example/%s/%d"],%q:%s}`, member, i,
+				member, value))
 		}
 	}
 	if n := reached.Load(); n > 0 {
@@ -103,11 +119,15 @@ func TestAttackRegistrationFetchesAllowedNetworks(t *testing.T) {
 	t.Parallel()
 	attack(t, "server-side request forgery by client metadata", "CVE-2026-59354")
 	inside, reached := countConnections(t)
-	for what, hosts := range map[string]string{"every host": "OPEN_HOSTS: []", "other hosts": "OPEN_HOSTS: [evil.example]"} {
-		s := startServer(t, options{settings: []string{thisHost}, provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true", hosts}, openClients...)})
+	for what, hosts := range map[string]string{"every host": "OPEN_HOSTS: []",
+		"other hosts": "OPEN_HOSTS: [evil.example]"} {
+		s := startServer(t, options{settings: []string{thisHost},
+			provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true", hosts}, openClients...)})
 		for name, metadata := range map[string]member{
-			"sector":         {"redirect_uris": []string{"https://evil.example/"}, "sector_identifier_uri": "https://" + inside + "/"},
-			"logout address": {"redirect_uris": []string{"https://" + inside + "/"}, "backchannel_logout_uri": "https://" + inside + "/x"},
+			"sector": {"redirect_uris": []string{"https://evil.example/"}, "sector_identifier_uri": "https://" +
+				inside + "/"},
+			"logout address": {"redirect_uris": []string{"https://" + inside + "/"}, "backchannel_logout_uri": "https://" +
+				inside + "/x"},
 		} {
 			if a := s.registration(t, nobody, metadata); a.Status != 400 {
 				t.Errorf("%s, %s: %d %s", what, name, a.Status, a.Body)
@@ -128,7 +148,8 @@ func TestAttackLogoutAddressOfStranger(t *testing.T) {
 	alice, at := s.person(t, "alice"), listen(t, 200)
 	app, b := s.relyingParty(t, "--backchannel-logout-uri", at.URL), s.browser(t)
 	b.signsIn(t, app, alice)
-	_, err := s.database.open(t).ExecContext(t.Context(), "UPDATE applications SET responsible = 'nobody', origin = 'registration'")
+	_, err := s.database.open(t).ExecContext(t.Context(), "UPDATE applications SET responsible = 'nobody', origin = "+
+		"'registration'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +193,8 @@ func TestAttackRegistrationFlood(t *testing.T) {
 	before := len(w.look(t, "/metrics").Body)
 	refused := 0
 	for _, a := range parallel(t, 200, func(i int) (answer, error) {
-		return w.trySend("POST", "/o/register/", nobody, fmt.Sprintf(`{"client_name":"label-%d-of-a-stranger","redirect_uris":["https://flood.example/%d"]}`, i, i))
+		return w.trySend("POST", "/o/register/", nobody,
+			fmt.Sprintf(`{"client_name":"label-%d-of-a-stranger","redirect_uris":["https://flood.example/%d"]}`, i, i))
 	}) {
 		if a.Status != 201 {
 			refused++
@@ -184,8 +206,10 @@ func TestAttackRegistrationFlood(t *testing.T) {
 		t.Errorf("%d rows, %d refusals", rows, refused)
 	}
 	metrics := w.look(t, "/metrics").Body
-	if strings.Contains(metrics, "of-a-stranger") || strings.Contains(w.log.String(), "of-a-stranger") || len(metrics) > before+20_000 {
-		t.Errorf("a stranger's name is in the metrics or in the log, or the metrics grew from %d to %d bytes", before, len(metrics))
+	if strings.Contains(metrics, "of-a-stranger") || strings.Contains(w.log.String(), "of-a-stranger") ||
+		len(metrics) > before+20_000 {
+		t.Errorf("a stranger's name is in the metrics or in the log, or the metrics grew from %d to %d bytes", before,
+			len(metrics))
 	}
 }
 
@@ -195,7 +219,8 @@ func TestAttackRegistrationFromManyNetworks(t *testing.T) {
 	attack(t, "limits that a stranger evades with IPv6", "")
 	s := startServer(t, options{provider: openClients, settings: []string{ours}})
 	register := func(address string, i int) answer {
-		return s.registration(t, fromAddress(address), member{"redirect_uris": []string{fmt.Sprintf("https://flood.example/%d", i)}})
+		return s.registration(t, fromAddress(address),
+			member{"redirect_uris": []string{fmt.Sprintf("https://flood.example/%d", i)}})
 	}
 	refused := 0
 	for i := range 100 {
@@ -262,7 +287,8 @@ func TestAttackSecondRegistrant(t *testing.T) {
 			// Registrations of the same metadata at the same time may each use a try of their network.
 			stranger := fromAddress(fmt.Sprintf("203.0.113.%d", round))
 			made := one.registers(t, stranger, metadata)
-			at, token, id := textOf(made, "registration_client_uri"), textOf(made, "registration_access_token"), textOf(made, "client_id")
+			at, token, id := textOf(made, "registration_client_uri"), textOf(made, "registration_access_token"),
+				textOf(made, "client_id")
 			registrant := func(r *http.Request, form url.Values) {
 				stranger(r, form)
 				bearer(token)(r, form)
@@ -270,14 +296,16 @@ func TestAttackSecondRegistrant(t *testing.T) {
 			// The registrant changes the client, while others register the same.
 			answers := parallel(t, 16, func(i int) (answer, error) {
 				if i%4 == 0 {
-					return nodes[i/4%2].trySend("PUT", at, registrant, fmt.Sprintf(`{"client_id":%q,"client_name":"Moved","redirect_uris":["https://moved.example/%d"]}`, id, i))
+					return nodes[i/4%2].trySend("PUT", at, registrant,
+						fmt.Sprintf(`{"client_id":%q,"client_name":"Moved","redirect_uris":["https://moved.example/%d"]}`, id, i))
 				}
 				return nodes[i%2].trySend("POST", "/o/register/", stranger, metadata)
 			})
 			moved := textOf(one.send(t, "GET", at, bearer(token), nil).JSON(t), "client_name") == "Moved"
 			for i, a := range answers {
 				switch {
-				case i%4 == 0 && a.Status != 200 && a.refused(403, "access_denied") != nil && a.refused(503, "temporarily_unavailable") != nil:
+				case i%4 == 0 && a.Status != 200 && a.refused(403, "access_denied") != nil &&
+					a.refused(503, "temporarily_unavailable") != nil:
 					t.Errorf("PUT: %d %s", a.Status, a.Body)
 				case i%4 != 0 && a.Status != 201:
 					t.Errorf("POST: %d %s", a.Status, a.Body)

@@ -20,7 +20,8 @@ func TestAttackRequestURIFlood(t *testing.T) {
 	attack(t, "denial of service by slow addresses", "")
 	h := newDocumentHost(t)
 	o := h.options(options{provider: []string{"REQUEST_OBJECTS_BY_REFERENCE: true"}})
-	o.provider[len(o.provider)-1] = `OPEN_HOSTS: [127.0.0.1, 127.0.0.2, 127.0.0.3, 127.0.0.4, 127.0.0.5, 127.0.0.6, "*.example"]`
+	o.provider[len(o.provider)-1] =
+		`OPEN_HOSTS: [127.0.0.1, 127.0.0.2, 127.0.0.3, 127.0.0.4, 127.0.0.5, 127.0.0.6, "*.example"]`
 	s := startServer(t, o)
 	keys := newStatementIssuer(t, "app")
 	var set member
@@ -29,7 +30,9 @@ func TestAttackRequestURIFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	const uri = "https://good.example/back"
-	made := s.registers(t, nobody, member{"redirect_uris": []string{uri}, "jwks": set, "token_endpoint_auth_method": "none", "request_uris": []string{h.URL + "/object"}})
+	made := s.registers(t, nobody,
+		member{"redirect_uris": []string{uri}, "jwks": set, "token_endpoint_auth_method": "none",
+			"request_uris": []string{h.URL + "/object"}})
 	app := keyHolder{asApplication(made, uri), keys}
 	alice := s.somebody(t, "alice")
 	address, _ := s.authorizeURL(app.application)
@@ -52,7 +55,9 @@ func TestAttackRequestURIFlood(t *testing.T) {
 			slow = append(slow, fmt.Sprintf("https://%s/%d", silent.Addr(), n))
 		}
 	}
-	stranger := asApplication(s.registers(t, nobody, member{"redirect_uris": []string{"https://evil.example/"}, "jwks": set, "token_endpoint_auth_method": "none", "request_uris": slow}), "")
+	stranger := asApplication(s.registers(t, nobody,
+		member{"redirect_uris": []string{"https://evil.example/"}, "jwks": set, "token_endpoint_auth_method": "none",
+			"request_uris": slow}), "")
 	two := s.node(t) // it has read no application before
 	var busy atomic.Int64
 	done := make(chan struct{}, len(slow))

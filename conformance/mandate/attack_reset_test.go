@@ -88,7 +88,8 @@ func (m *mailing) changesPassword(t *testing.T, p person) {
 	t.Helper()
 	b := m.signedIn(t, p)
 	b.open(t, "/account/")
-	b.submit(t, "Change password", params("current_password", p.Password, "new_password", m.secret("the person's own words")))
+	b.submit(t, "Change password",
+		params("current_password", p.Password, "new_password", m.secret("the person's own words")))
 	if !strings.Contains(b.Body, "Your password was changed") {
 		t.Fatalf("%d\n%s", b.Status, b.Body)
 	}
@@ -155,8 +156,10 @@ func TestAttackMailInjection(t *testing.T) {
 	attack(t, "header injection into mail (CWE-93)", "")
 	m := startMailing(t, newSQLite(t))
 	m.person(t, "carol", "--email", "carol@example.com")
-	for _, name := range []string{"carol@example.com\r\nBcc: eve@example.com", "carol@example.com,eve@example.com", "carol@example.com, eve@example.com", "Carol <carol@example.com>",
-		"carol\r\n", "carol@example.com%0d%0aBcc:eve@example.com", "eve@example.com", "%", "carol%", strings.Repeat("é", 300)} {
+	for _, name := range []string{"carol@example.com\r\nBcc: eve@example.com", "carol@example.com,eve@example.com",
+		"carol@example.com, eve@example.com", "Carol <carol@example.com>",
+		"carol\r\n", "carol@example.com%0d%0aBcc:eve@example.com", "eve@example.com", "%", "carol%",
+		strings.Repeat("é", 300)} {
 		got := m.post(t, "/password/forgot/", ownForm, params("username", name))
 		if got.Status != http.StatusSeeOther {
 			t.Errorf("%q: %d", name, got.Status)
@@ -164,7 +167,8 @@ func TestAttackMailInjection(t *testing.T) {
 	}
 	m.settled(t)
 	for _, message := range m.mail.Messages(t) {
-		if len(message.To) != 1 || message.To[0] != "carol@example.com" || message.Header.Get("Bcc") != "" || strings.Contains(message.Data, "eve@example.com") {
+		if len(message.To) != 1 || message.To[0] != "carol@example.com" || message.Header.Get("Bcc") != "" ||
+			strings.Contains(message.Data, "eve@example.com") {
 			t.Errorf("%v\n%s", message.To, message.Data)
 		}
 	}
@@ -173,7 +177,8 @@ func TestAttackMailInjection(t *testing.T) {
 			t.Errorf("a person named %q is added", name)
 		}
 	}
-	if r := m.cli(t, "some words in a row\n", "user", "add", "eve", "--password-stdin", "--email", "eve@example.com\r\nBcc: x@example.com"); r.code != 1 {
+	if r := m.cli(t, "some words in a row\n", "user", "add", "eve", "--password-stdin", "--email",
+		"eve@example.com\r\nBcc: x@example.com"); r.code != 1 {
 		t.Error("an address with two lines is stored")
 	}
 }
@@ -239,7 +244,8 @@ func TestAttackResetFlood(t *testing.T) {
 			t.Errorf("%d of 20 requests from one network were refused, want 15", refused)
 		}
 		for i := range 40 { // each from another network
-			got := m.other.post(t, "/password/forgot/", from(fmt.Sprintf("203.0.%d.1", i+1)), params("username", "carol@example.com"))
+			got := m.other.post(t, "/password/forgot/", from(fmt.Sprintf("203.0.%d.1", i+1)),
+				params("username", "carol@example.com"))
 			if got.Status != http.StatusSeeOther {
 				t.Fatalf("network %d: %d", i, got.Status)
 			}

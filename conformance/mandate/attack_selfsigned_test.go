@@ -69,8 +69,12 @@ func TestAttackSelfSignedCertificate(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		at := port.Address()
 		s := startServer(t, newCertificate(t).options(options{database: db, settings: []string{"MTLS_LISTEN: " + quote(at)}}))
-		own, others, second := selfSigned(t, "client.example"), selfSigned(t, "client.example"), selfSigned(t, "client.example")
-		renewed, expired := reissued(t, own), (&issuer{}).issue(t, x509.Certificate{Subject: pkix.Name{CommonName: "old"}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)})
+		own, others, second := selfSigned(t, "client.example"), selfSigned(t, "client.example"),
+			selfSigned(t, "client.example")
+		renewed, expired := reissued(t, own),
+			(&issuer{}).issue(t,
+				x509.Certificate{Subject: pkix.Name{CommonName: "old"}, NotBefore: time.Now().Add(-2 * time.Hour),
+					NotAfter: time.Now().Add(-time.Hour)})
 		authority := newIssuer(t)
 		issued := authority.client(t, "client.example")
 		chained := issued
@@ -81,7 +85,8 @@ func TestAttackSelfSignedCertificate(t *testing.T) {
 		}
 		withChain := certificateKey(t, own, "chain")
 		withChain["x5c"] = append(withChain["x5c"].([]string), base64.StdEncoding.EncodeToString(others.Leaf.Raw))
-		app, other := register(withChain, certificateKey(t, second, "b"), certificateKey(t, expired, "c")), register(certificateKey(t, others, "a"))
+		app, other := register(withChain, certificateKey(t, second, "b"), certificateKey(t, expired, "c")),
+			register(certificateKey(t, others, "a"))
 		if app.ClientSecret != "" {
 			t.Error("an application with a certificate gets a secret")
 		}
@@ -116,11 +121,14 @@ func TestAttackSelfSignedCertificate(t *testing.T) {
 			got.wrongClient(t, name, test.want)
 		}
 		question := params("client_id", app.ClientID, "token", access)
-		if a := s.by(t, &own, "https://"+at+"/o/introspect/", question, nil); a.Status != http.StatusOK || !strings.Contains(a.Body, `"active":true`) {
+		if a := s.by(t, &own, "https://"+at+"/o/introspect/", question, nil); a.Status != http.StatusOK ||
+			!strings.Contains(a.Body, `"active":true`) {
 			t.Errorf("introspection: %d %s", a.Status, a.Body)
 		}
-		for name, more := range map[string][]string{"a secret": {"client_secret", "anything"}, "an assertion": {"client_assertion_type", assertionType, "client_assertion", "a.b.c"}} {
-			if err := s.by(t, &own, token, with(forItself, append(more, "client_id", app.ClientID)...), nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+		for name, more := range map[string][]string{"a secret": {"client_secret", "anything"},
+			"an assertion": {"client_assertion_type", assertionType, "client_assertion", "a.b.c"}} {
+			if err := s.by(t, &own, token, with(forItself, append(more, "client_id", app.ClientID)...),
+				nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
 				t.Errorf("%s beside it: %v", name, err)
 			}
 		}
@@ -129,7 +137,8 @@ func TestAttackSelfSignedCertificate(t *testing.T) {
 			Aliases map[string]string `json:"mtls_endpoint_aliases"`
 		}
 		s.get(t, "/.well-known/oauth-authorization-server/o", nobody).decode(t, &metadata)
-		if methods := strings.Join(metadata.Methods, " "); !strings.Contains(methods, "self_signed_tls_client_auth") || strings.Contains(methods, " tls_client_auth") || metadata.Aliases["token_endpoint"] == "" {
+		if methods := strings.Join(metadata.Methods, " "); !strings.Contains(methods, "self_signed_tls_client_auth") ||
+			strings.Contains(methods, " tls_client_auth") || metadata.Aliases["token_endpoint"] == "" {
 			t.Errorf("the metadata has %v, %v", metadata.Methods, metadata.Aliases)
 		}
 		s.wrongCertificateKeys(t, own, others)
@@ -152,12 +161,16 @@ func (s *server) wrongCertificateKeys(t *testing.T, own, others tls.Certificate)
 	}{
 		"no certificate":                {[]member{changed("x5c", nil)}, "needs a key with the certificate"},
 		"the certificate of a stranger": {[]member{changed("x5c", foreign)}, "does not begin with a certificate for it"},
-		"no Base64":                     {[]member{changed("x5c", []string{"-----BEGIN CERTIFICATE-----"})}, "does not begin with a certificate for it"},
-		"a private key":                 {[]member{changed("d", "AAAA")}, "private key"},
-		"the same kid":                  {[]member{changed("x5c", nil), certificateKey(t, others, "a")}, "two keys with the kid"},
-		"another key is wrong":          {[]member{certificateKey(t, others, "b"), changed("x5c", foreign)}, "does not begin with a certificate for it"},
+		"no Base64": {[]member{changed("x5c", []string{"-----BEGIN CERTIFICATE-----"})},
+			"does not begin with a certificate for it"},
+		"a private key": {[]member{changed("d", "AAAA")}, "private key"},
+		"the same kid": {[]member{changed("x5c", nil), certificateKey(t, others, "a")},
+			"two keys with the kid"},
+		"another key is wrong": {[]member{certificateKey(t, others, "b"), changed("x5c", foreign)},
+			"does not begin with a certificate for it"},
 	} {
-		r := s.cli(t, "", "application", "add", "--name", "wrong", "--grant", "client_credentials", "--auth-method", "self_signed_tls_client_auth", "--jwks", keysFile(t, setOf(t, test.keys...)))
+		r := s.cli(t, "", "application", "add", "--name", "wrong", "--grant", "client_credentials", "--auth-method",
+			"self_signed_tls_client_auth", "--jwks", keysFile(t, setOf(t, test.keys...)))
 		if r.code == 0 || !strings.Contains(r.stderr, test.want) {
 			t.Errorf("%s: %d %s, want %q", what, r.code, r.stderr, test.want)
 		}
@@ -169,7 +182,8 @@ func (s *server) wrongCertificateKeys(t *testing.T, own, others tls.Certificate)
 func TestSelfSignedCertificateRotation(t *testing.T) {
 	t.Parallel()
 	h, at := newDocumentHost(t), port.Address()
-	s := startServer(t, h.options(newCertificate(t).options(options{provider: []string{"REGISTRATION_WITH_TOKEN: true"}, settings: []string{"MTLS_LISTEN: " + quote(at)}})))
+	s := startServer(t, h.options(newCertificate(t).options(options{provider: []string{"REGISTRATION_WITH_TOKEN: true"},
+		settings: []string{"MTLS_LISTEN: " + quote(at)}})))
 	token := "https://" + at + "/o/token/"
 	first, second := selfSigned(t, "client.example"), selfSigned(t, "client.example")
 	var served atomic.Value
@@ -179,7 +193,8 @@ func TestSelfSignedCertificateRotation(t *testing.T) {
 		_, _ = w.Write([]byte(served.Load().(string)))
 	})
 	const method = "self_signed_tls_client_auth"
-	app := s.application(t, "--name", "robot", "--grant", "client_credentials", "--auth-method", method, "--jwks-uri", address)
+	app := s.application(t, "--name", "robot", "--grant", "client_credentials", "--auth-method", method,
+		"--jwks-uri", address)
 	ask := func(clientID string, certificate tls.Certificate) answer {
 		got := s.by(t, &certificate, token, with(forItself, "client_id", clientID), nil)
 		return got
@@ -197,7 +212,9 @@ func TestSelfSignedCertificateRotation(t *testing.T) {
 	if err := json.Unmarshal([]byte(setOf(t, certificateKey(t, first, "a"))), &set); err != nil {
 		t.Fatal(err)
 	}
-	told := s.registers(t, bearer(s.initialToken(t, "--uses", "1", "--may", "client_credentials")), member{"client_name": "Robot", "grant_types": []string{"client_credentials"}, "response_types": []string{}, "token_endpoint_auth_method": method, "jwks": set})
+	told := s.registers(t, bearer(s.initialToken(t, "--uses", "1", "--may", "client_credentials")),
+		member{"client_name": "Robot", "grant_types": []string{"client_credentials"}, "response_types": []string{},
+			"token_endpoint_auth_method": method, "jwks": set})
 	if textOf(told, "token_endpoint_auth_method") != method || told["client_secret"] != nil {
 		t.Errorf("the answer is %v", told)
 	}
@@ -211,14 +228,16 @@ func TestSelfSignedCertificateRotation(t *testing.T) {
 	agent := h.client("/agent", agentURI, map[string]any{"token_endpoint_auth_method": method, "jwks": set})
 	// RFC 9126 §2: it authenticates at its first push too, before anybody has approved it.
 	form, _ := s.requestFor(t, agent)
-	if err := s.by(t, &second, "https://"+at+"/o/par/", form, nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+	if err := s.by(t, &second, "https://"+at+"/o/par/", form, nil).refused(http.StatusUnauthorized,
+		"invalid_client"); err != nil {
 		t.Errorf("a first push with the certificate of another: %v", err)
 	}
 	if got := s.by(t, &first, "https://"+at+"/o/par/", form, nil); got.Status != http.StatusCreated {
 		t.Errorf("a first push: %d %s", got.Status, got.Body)
 	}
 	authorize, verifier := s.authorizeURL(agent)
-	code := params("grant_type", "authorization_code", "client_id", agent.ClientID, "code", s.browser(t).code(t, authorize, s.person(t, "alice")), "redirect_uri", agent.RedirectURI, "code_verifier", verifier)
+	code := params("grant_type", "authorization_code", "client_id", agent.ClientID, "code",
+		s.browser(t).code(t, authorize, s.person(t, "alice")), "redirect_uri", agent.RedirectURI, "code_verifier", verifier)
 	if err := s.by(t, &second, token, code, nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
 		t.Errorf("the document's client with the certificate of another: %v", err)
 	}

@@ -12,7 +12,8 @@ func TestAttackSessionFixation(t *testing.T) {
 	attack(t, "session fixation (CWE-384)", "CVE-2026-7507 (Keycloak)")
 	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
-		s := startServer(t, options{database: db, host: "localhost", settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})
+		s := startServer(t, options{database: db, host: "localhost",
+			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})
 		c.start(t, s)
 		c.person(t, "plain", map[string]any{})
 		plain, strong, mallory := s.person(t, "plain"), s.person(t, "strong"), s.person(t, "mallory")
@@ -53,7 +54,8 @@ func TestAttackSessionFixation(t *testing.T) {
 			},
 			"another server": func(b *browser) { b.signInWith(t, c, "plain", "/login/?next=%2Faccount%2F") },
 		} {
-			for what, planted := range map[string]string{"a session of the attacker": s.signedIn(t, mallory).cookie(t, "/", "mandate_session"), "an invented one": strings.Repeat("A", 43)} {
+			for what, planted := range map[string]string{"a session of the attacker": s.signedIn(t, mallory).cookie(t, "/",
+				"mandate_session"), "an invented one": strings.Repeat("A", 43)} {
 				b := s.carrying(t, "mandate_session", planted)
 				signIn(b)
 				if b.URL.Path != "/account/" || strings.Contains(b.Body, "mallory") {
@@ -96,12 +98,15 @@ func TestAttackForgedSession(t *testing.T) {
 		b := v.signedIn(t, v.alice)
 		cookie := b.cookie(t, "/", "mandate_session")
 		var id, digest string
-		behind(t, db, `SELECT s.id, s.digest FROM sessions s JOIN users u ON u.id = s.user_id WHERE u.username = 'alice'`, &id, &digest)
+		behind(t, db, `SELECT s.id, s.digest FROM sessions s JOIN users u ON u.id = s.user_id WHERE u.username = 'alice'`,
+			&id, &digest)
 		family := b.family(t, v.web, v.alice)
 		forged := map[string]string{
 			"nothing": "", "the id of the session": id, "what the database has": digest, "the person": v.userID(t, "alice"),
-			"an access token": family.AccessToken, "a refresh token": family.RefreshToken, "the cookie of the browser": b.cookie(t, "/", "mandate_device"),
-			"the cookie twice": cookie + cookie, "the cookie, and something": cookie + "A", "padding": cookie + "=", "a space": cookie + "%20",
+			"an access token": family.AccessToken, "a refresh token": family.RefreshToken,
+			"the cookie of the browser": b.cookie(t, "/", "mandate_device"),
+			"the cookie twice":          cookie + cookie, "the cookie, and something": cookie + "A", "padding": cookie + "=",
+			"a space":  cookie + "%20",
 			"capitals": strings.ToUpper(cookie), "a cookie in quotes, and something": `"` + cookie + `"A`,
 		}
 		for i := range cookie {
@@ -136,8 +141,9 @@ func TestAttackPasskeyOfAnotherHost(t *testing.T) {
 		begun.logIn(t, alice)
 		checkEqual(t, "after the password", begun.URL.Path, "/login/factor/")
 		for what, other := range map[string]struct{ origin, host string }{
-			"a page of another host that relays the request":   {"https://evil.example", ""},
-			"a page of a host below ours":                      {strings.Replace(s.BaseURL, "localhost", "evil.localhost", 1), ""},
+			"a page of another host that relays the request": {"https://evil.example", ""},
+			"a page of a host below ours": {strings.Replace(s.BaseURL, "localhost", "evil.localhost", 1),
+				""},
 			"a page at another port":                           {"http://localhost:1", ""},
 			"a page with another scheme":                       {strings.Replace(s.BaseURL, "http:", "https:", 1), ""},
 			"an origin that begins like ours":                  {s.BaseURL + ".evil.example", ""},

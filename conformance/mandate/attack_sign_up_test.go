@@ -42,13 +42,15 @@ func TestAttackInvitationTwiceInParallel(t *testing.T) {
 			if i < len(ceremonies) {
 				return nodes[i%2].tryPost(link+"passkey/", ownForm, ceremonies[i])
 			}
-			return nodes[i%2].tryPost(link, ownForm, params("username", fmt.Sprint("password-", i), "password", s.secret(fmt.Sprint("the words of number ", i))))
+			return nodes[i%2].tryPost(link, ownForm,
+				params("username", fmt.Sprint("password-", i), "password", s.secret(fmt.Sprint("the words of number ", i))))
 		}) {
 			switch {
 			case got.Status == http.StatusSeeOther:
 				won++
 			// The second sees the used link, or the address of the first.
-			case got.Status != http.StatusNotFound && got.Status != http.StatusConflict && got.Status != http.StatusTooManyRequests:
+			case got.Status != http.StatusNotFound && got.Status != http.StatusConflict &&
+				got.Status != http.StatusTooManyRequests:
 				t.Errorf("request %d: %d\n%s", i, got.Status, got.Body)
 			}
 		}
@@ -133,7 +135,8 @@ func TestAttackInvitationOfATakenAddress(t *testing.T) {
 			"begun with a passkey": s.post(t, link, ownForm, params("username", "second", "way", "passkey")),
 			"with a passkey":       s.post(t, link+"passkey/", ownForm, form),
 		} {
-			if got.Status != http.StatusConflict || !strings.Contains(got.Body, "There is an account with your address already") {
+			if got.Status != http.StatusConflict ||
+				!strings.Contains(got.Body, "There is an account with your address already") {
 				t.Errorf("%s: %d\n%s", what, got.Status, got.Body)
 			}
 		}
@@ -155,9 +158,14 @@ func TestAttackAbandonedPasskeyLocksNobodyOut(t *testing.T) {
 			"no response":                  func(form url.Values) string { form.Set("response", ""); return link },
 			"not JSON":                     func(form url.Values) string { form.Set("response", "{"); return link },
 			"the response to another link": func(form url.Values) string { form.Set("response", good); return other },
-			"no ticket":                    func(form url.Values) string { form.Set("response", good); form.Set("ticket", ""); return link },
+			"no ticket": func(form url.Values) string {
+				form.Set("response", good)
+				form.Set("ticket", "")
+				return link
+			},
 			"another host": func(form url.Values) string {
-				form.Set("response", (&passkeytest.Authenticator{Origin: "http://localhost.evil.example", Counter: 1}).Create(options))
+				form.Set("response",
+					(&passkeytest.Authenticator{Origin: "http://localhost.evil.example", Counter: 1}).Create(options))
 				return link
 			},
 			"the person was not verified": func(form url.Values) string {
@@ -171,7 +179,8 @@ func TestAttackAbandonedPasskeyLocksNobodyOut(t *testing.T) {
 			}
 			path := try(sent)
 			got := s.post(t, path+"passkey/", ownForm, sent)
-			if got.Status != http.StatusUnprocessableEntity || len(got.Header["Set-Cookie"]) > 0 && strings.Contains(strings.Join(got.Header["Set-Cookie"], " "), "mandate_session=") {
+			if got.Status != http.StatusUnprocessableEntity || len(got.Header["Set-Cookie"]) > 0 &&
+				strings.Contains(strings.Join(got.Header["Set-Cookie"], " "), "mandate_session=") {
 				t.Errorf("%s: %d %v\n%s", what, got.Status, got.Header, got.Body)
 			}
 		}
@@ -181,7 +190,8 @@ func TestAttackAbandonedPasskeyLocksNobodyOut(t *testing.T) {
 		b.isPerson(t, "ann")
 		// The first ceremony is finished after the link was used.
 		form.Set("response", good)
-		if got := s.post(t, link+"passkey/", ownForm, form); got.Status != http.StatusNotFound && got.Status != http.StatusConflict {
+		if got := s.post(t, link+"passkey/", ownForm, form); got.Status != http.StatusNotFound &&
+			got.Status != http.StatusConflict {
 			t.Errorf("the abandoned one: %d", got.Status)
 		}
 		// A passkey belongs to one account: Bob does not sign in as Ann, nor the reverse.
@@ -221,7 +231,8 @@ func TestAttackInvitationInAnotherPersonsBrowser(t *testing.T) {
 			r.Header.Set("Origin", "https://evil.example")
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 		}
-		if got := s.post(t, other, foreign, params("username", "bob", "password", "words of a stranger here")); got.Status != http.StatusForbidden {
+		if got := s.post(t, other, foreign,
+			params("username", "bob", "password", "words of a stranger here")); got.Status != http.StatusForbidden {
 			t.Errorf("a form of another site: %d", got.Status)
 		}
 		checkEqual(t, "people", len(s.people(t)), 2)
@@ -256,7 +267,8 @@ func TestAttackSignUpEnumeration(t *testing.T) {
 		}
 		m.mail.Restart(t)
 		m.exec(t, `UPDATE mails SET due_at = 1 WHERE due_at < $1`, time.Now().Unix()+60) // nobody waits for the pauses
-		for address, subject := range map[string]string{"carol@example.com": knownSubject, "ivy@example.com": signUpSubject, "nobody@example.com": signUpSubject} {
+		for address, subject := range map[string]string{"carol@example.com": knownSubject, "ivy@example.com": signUpSubject,
+			"nobody@example.com": signUpSubject} {
 			message := m.waitTo(t, address, subject, 1)
 			if subject == signUpSubject {
 				m.linkIn(t, message)
@@ -293,7 +305,8 @@ func TestAttackSignUpTriesUsernames(t *testing.T) {
 		t.Errorf("%d of 130 tries were refused", refused)
 	}
 	// The link itself, and people in other networks, are not affected.
-	if got := s.post(t, link, from("203.0.113.9"), params("username", "ann", "password", "words of a new person")); got.Status != http.StatusSeeOther {
+	if got := s.post(t, link, from("203.0.113.9"),
+		params("username", "ann", "password", "words of a new person")); got.Status != http.StatusSeeOther {
 		t.Errorf("the person: %d\n%s", got.Status, got.Body)
 	}
 }
@@ -356,7 +369,9 @@ func TestAttackSignUpHostHeader(t *testing.T) {
 		r.Header.Set("X-Forwarded-Host", "evil.example")
 		r.Header.Set("Forwarded", "host=evil.example")
 	}
-	if got := m.post(t, "/sign-up/", evil, params("email", "ann@example.com", "next", "https://evil.example/")); got.Status != http.StatusSeeOther || strings.Contains(got.Header.Get("Location"), "evil") {
+	if got := m.post(t, "/sign-up/", evil,
+		params("email", "ann@example.com", "next", "https://evil.example/")); got.Status != http.StatusSeeOther ||
+		strings.Contains(got.Header.Get("Location"), "evil") {
 		t.Fatalf("%d %s", got.Status, got.Header.Get("Location"))
 	}
 	message := m.waitTo(t, "ann@example.com", signUpSubject, 1)
@@ -372,16 +387,21 @@ func TestAttackSignUpMailInjection(t *testing.T) {
 	attack(t, "header injection into mail (CWE-93)", "")
 	m := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open", "SIGN_UP_ALLOWED_DOMAINS: [example.com]")
 	admin := m.signedIn(t, m.admin)
-	for _, address := range []string{"ann@example.com\r\nBcc: eve@evil.example", "ann@example.com,eve@evil.example", "eve@evil.example", "Ann <ann@example.com>", "ann@example.com@evil.example", "\"eve@evil.example\"@", "eve@evil.example,@example.com",
-		"ann@example.com.", "ann@EXAMPLE.com.evil.example", "ann@examp\u200ble.com", "@example.com", "ann@", "", strings.Repeat("a", 300) + "@example.com", "ann@example.com%0d%0aBcc:eve"} {
-		if got := m.post(t, "/sign-up/", ownForm, params("email", address)); got.Status != http.StatusUnprocessableEntity && got.Status != http.StatusBadRequest {
+	for _, address := range []string{"ann@example.com\r\nBcc: eve@evil.example", "ann@example.com,eve@evil.example",
+		"eve@evil.example", "Ann <ann@example.com>", "ann@example.com@evil.example", "\"eve@evil.example\"@",
+		"eve@evil.example,@example.com",
+		"ann@example.com.", "ann@EXAMPLE.com.evil.example", "ann@examp\u200ble.com", "@example.com", "ann@", "",
+		strings.Repeat("a", 300) + "@example.com", "ann@example.com%0d%0aBcc:eve"} {
+		if got := m.post(t, "/sign-up/", ownForm, params("email", address)); got.Status != http.StatusUnprocessableEntity &&
+			got.Status != http.StatusBadRequest {
 			t.Errorf("%q: %d", address, got.Status)
 		}
 		if address == "eve@evil.example" {
 			continue // an administrator may invite anybody
 		}
 		admin.send(t, "/admin/invitations/new/", params("recipient", address, "by_hand", "on"))
-		if admin.Status != http.StatusUnprocessableEntity && admin.Status != http.StatusBadRequest && !strings.HasSuffix(address, "evil.example") && address != "ann@example.com%0d%0aBcc:eve" {
+		if admin.Status != http.StatusUnprocessableEntity && admin.Status != http.StatusBadRequest &&
+			!strings.HasSuffix(address, "evil.example") && address != "ann@example.com%0d%0aBcc:eve" {
 			t.Errorf("%q is invited: %d", address, admin.Status)
 		}
 		for _, link := range regexp.MustCompile(`/sign-up/([A-Za-z0-9_-]{43})/`).FindAllStringSubmatch(admin.Body, -1) {
@@ -412,7 +432,9 @@ func TestAttackHostileList(t *testing.T) {
 	} {
 		admin.open(t, "/admin/invitations/list/")
 		admin.submit(t, "Invite", params("file", list))
-		if admin.Status != http.StatusUnprocessableEntity && admin.Status != http.StatusBadRequest || strings.Contains(admin.Body, "<img src=x") || strings.Contains(admin.Body, "<script>alert") || len(admin.Body) > 100_000 {
+		if admin.Status != http.StatusUnprocessableEntity && admin.Status != http.StatusBadRequest ||
+			strings.Contains(admin.Body, "<img src=x") || strings.Contains(admin.Body, "<script>alert") ||
+			len(admin.Body) > 100_000 {
 			t.Errorf("%s: %d, %d bytes", what, admin.Status, len(admin.Body))
 		}
 	}
@@ -430,7 +452,8 @@ func TestAttackAskedLinkIsNoInvitation(t *testing.T) {
 	t.Parallel()
 	attack(t, "privilege escalation by one's own request (CWE-269)", "")
 	mail := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open",
-		"SIGN_IN_SERVERS: [{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET: of the company, NEW_PEOPLE: invited}]")
+		"SIGN_IN_SERVERS: [{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID: mandate, "+
+			"CLIENT_SECRET: of the company, NEW_PEOPLE: invited}]")
 	mail.asksForAccount(t, mail.server, "eve@company.example")
 	mail.linkIn(t, mail.waitTo(t, "eve@company.example", signUpSubject, 1))
 	if r := mail.cli(t, "", "invitation", "list", "--json"); strings.TrimSpace(r.stdout) != "[]" {
@@ -443,7 +466,8 @@ func TestAttackAskedLinkIsNoInvitation(t *testing.T) {
 	if strings.Contains(b.Body, "Example Company") {
 		t.Error("the page of the link offers the other server")
 	}
-	b.send(t, link, params("username", "eve", "password", "words of eve in a row", "administrator", "on", "active", "on", "group", "staff", "email", "root@example.com"))
+	b.send(t, link, params("username", "eve", "password", "words of eve in a row", "administrator", "on", "active", "on",
+		"group", "staff", "email", "root@example.com"))
 	b.isPerson(t, "eve")
 	for _, a := range mail.people(t) {
 		if a.Username == "eve" && (a.Administrator || a.Email != "eve@company.example" || len(a.Groups) > 0) {

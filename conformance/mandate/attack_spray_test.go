@@ -24,7 +24,8 @@ func (s *server) sprayers(t testing.TB, name string, n int) []application {
 	var apps []application
 	for i := range n {
 		b.open(t, "/o/applications/register/")
-		apps = append(apps, b.registers(t, params("name", fmt.Sprint("sprayer ", i), "client_type", "confidential", "grant_type", "password")))
+		apps = append(apps, b.registers(t,
+			params("name", fmt.Sprint("sprayer ", i), "client_type", "confidential", "grant_type", "password")))
 	}
 	return apps
 }
@@ -74,7 +75,8 @@ func (s *server) passwordsAreSprayed(t *testing.T) {
 	a := s.post(t, "/login/", here, params("username", carol.Name, "password", carol.Password))
 	checkEqual(t, "status of a login", a.Status, http.StatusSeeOther)
 	trusted := s.application(t, "--name", "intranet", "--grant", "password")
-	s.mustToken(t, afar(trusted.auth()), params("grant_type", "password", "username", carol.Name, "password", carol.Password))
+	s.mustToken(t, afar(trusted.auth()),
+		params("grant_type", "password", "username", carol.Name, "password", carol.Password))
 }
 
 // Guesses for one account from one address, through any number of applications, slow

@@ -27,7 +27,8 @@ func TestAttackChangeBeforeTakeover(t *testing.T) {
 		t.Fatalf("%d %s", changed.Status, changed.Body)
 	}
 	page.submit(t, "Take it over", nil)
-	if page.Status != 422 || !strings.Contains(page.Body, "has changed since") || !strings.Contains(page.Body, "https://evil.example/cb") {
+	if page.Status != 422 || !strings.Contains(page.Body, "has changed since") ||
+		!strings.Contains(page.Body, "https://evil.example/cb") {
 		t.Errorf("the administrator is responsible for what nobody showed: %d %s", page.Status, page.URL)
 	}
 	// A form that does not say what the page showed takes nothing over.
@@ -57,7 +58,8 @@ func TestAttackNameInAnotherLanguage(t *testing.T) {
 		s := startServer(t, options{database: db, provider: openClients})
 		root, alice := s.signIn(t, s.person(t, "root", "--admin"), "/account/"), s.person(t, "alice")
 		const tool = "https://tool.example/cb"
-		made := s.registers(t, nobody, `{"client_name":"Notes","client_name#de":"Kontrolle der Hausbank","redirect_uris":["`+tool+`"],"token_endpoint_auth_method":"none"}`)
+		made := s.registers(t, nobody, `{"client_name":"Notes","client_name#de":"Kontrolle der Hausbank","redirect_uris":["`+
+			tool+`"],"token_endpoint_auth_method":"none"}`)
 		app := application{ClientID: textOf(made, "client_id"), RedirectURI: tool}
 		address, _ := s.authorizeURL(app)
 		german := s.reading(t, "de")

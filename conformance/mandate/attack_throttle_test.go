@@ -70,8 +70,8 @@ func TestAttackThrottleIsEmptied(t *testing.T) {
 // comes from one address; each of the others has its own address, in total 51,300 of
 // 54,000. So the ids alone, and the addresses alone, are more than the 50,000 counters
 // that the server keeps of each kind. In any part of the flood the one address is among
-// the twenty networks with the most requests, which the log names: a /24 sends 243. It forgets a counter with no used attempts; an
-// address with one attempt gets there after a second. Requests on a connection do not
+// the twenty networks with the most requests, which the log names: a /24 sends 243. It forgets a counter with no used
+// attempts; an address with one attempt gets there after a second. Requests on a connection do not
 // wait for answers.
 func (s *server) unknownClients(t testing.TB, n int) {
 	t.Helper()
@@ -86,7 +86,8 @@ func (s *server) unknownClients(t testing.TB, n int) {
 					from = fmt.Sprintf("11.%d.%d.%d", i>>16&255, i>>8&255, i&255)
 				}
 				form := fmt.Sprintf("grant_type=client_credentials&client_secret=x&client_id=unknown-%d", i)
-				return fmt.Sprintf("POST /o/token/ HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", from, len(form), form)
+				return fmt.Sprintf("POST /o/token/ HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: %s\r\nContent-Type: "+
+					"application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", from, len(form), form)
 			}, func(status int) bool {
 				return status == http.StatusUnauthorized || status == http.StatusTooManyRequests
 			})
@@ -132,7 +133,8 @@ func (s *server) pipeline(n int, request func(i int) string, fine func(status in
 // oneByOne computes one password hash at a time, at the default cost, so that hashes form
 // a queue. A client may have 16 hashes in it, and a hash may wait for ten seconds: with
 // dearer hashes, those of one client would take that long on a busy computer.
-var oneByOne = []string{ours, "PASSWORD_HASH_MEMORY_KIB: 19456", "PASSWORD_HASH_ITERATIONS: 2", "PASSWORD_HASH_CONCURRENCY: 1"}
+var oneByOne = []string{ours, "PASSWORD_HASH_MEMORY_KIB: 19456", "PASSWORD_HASH_ITERATIONS: 2",
+	"PASSWORD_HASH_CONCURRENCY: 1"}
 
 // atOnce calls f many times at once and returns when the first is answered. rest waits
 // for the others and returns how many were refused with 429.
@@ -180,7 +182,8 @@ func TestAttackQueueOfHashesIsFilled(t *testing.T) {
 	s := startServer(t, options{settings: oneByOne})
 	chosen := func(name string) application {
 		secret := s.secret("chosen by a person: " + name)
-		s.mustCLI(t, secret+"\n", "application", "add", "--client-secret-stdin", "--client-id", name, "--name", name, "--grant", "client_credentials", "--grant", "password")
+		s.mustCLI(t, secret+"\n", "application", "add", "--client-secret-stdin", "--client-id", name, "--name", name,
+			"--grant", "client_credentials", "--grant", "password")
 		return application{ClientID: name, ClientSecret: secret}
 	}
 	target, other := chosen("target"), chosen("other")
@@ -203,7 +206,8 @@ func TestAttackQueueOfHashesIsFilled(t *testing.T) {
 	})
 	t.Run("wrong secrets of one client from many addresses", func(t *testing.T) {
 		rest := atOnce(t, 300, func(i int) (answer, error) {
-			return s.tryPost("/o/token/", afar(basic(target.ClientID, fmt.Sprintf("another wrong secret: %d", i))), params("grant_type", "client_credentials"))
+			return s.tryPost("/o/token/", afar(basic(target.ClientID, fmt.Sprintf("another wrong secret: %d", i))),
+				params("grant_type", "client_credentials"))
 		})
 		ask(t, afar(other.auth()), params("grant_type", "password", "username", alice.Name, "password", alice.Password))
 		wantRefused(t, rest(), 300)

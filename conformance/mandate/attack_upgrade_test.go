@@ -26,7 +26,8 @@ func TestAttackUpgrade(t *testing.T) {
 	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read")).AccessToken
 	t.Run("h2c smuggling", func(t *testing.T) { s.smugglesH2C(t, token) })
 	api := newSwitcher(t)
-	g := s.protects(t, api.url, "{PATH: /plain}", "{PATH: /ws, WEBSOCKET: true}", "{PATH: /scoped, SCOPES: [write], WEBSOCKET: true}")
+	g := s.protects(t, api.url, "{PATH: /plain}", "{PATH: /ws, WEBSOCKET: true}",
+		"{PATH: /scoped, SCOPES: [write], WEBSOCKET: true}")
 	t.Run("a switch that nobody asked for", func(t *testing.T) { g.switchUnasked(t, api, token) })
 	t.Run("a false handshake", func(t *testing.T) { g.falseHandshake(t, api, token) })
 	t.Run("a tunnel in a WebSocket", func(t *testing.T) { g.tunnelInWebSocket(t, api, token) })
@@ -79,7 +80,8 @@ func smuggled(t *testing.T, w io.Writer, r io.Reader) string {
 	t.Helper()
 	var fields bytes.Buffer
 	encoder := hpack.NewEncoder(&fields)
-	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":path", "/admin"}, {":authority", "api"}, {"x-token-subject", "root"}} {
+	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":path", "/admin"}, {":authority", "api"},
+		{"x-token-subject", "root"}} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}) // into memory
 	}
 	_, err := io.WriteString(w, http2.ClientPreface)
@@ -89,7 +91,8 @@ func smuggled(t *testing.T, w io.Writer, r io.Reader) string {
 	framer := http2.NewFramer(w, r)
 	err = framer.WriteSettings()
 	if err == nil {
-		err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: fields.Bytes(), EndStream: true, EndHeaders: true})
+		err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: fields.Bytes(), EndStream: true,
+			EndHeaders: true})
 	}
 	for err == nil {
 		var frame http2.Frame
@@ -104,7 +107,8 @@ func smuggled(t *testing.T, w io.Writer, r io.Reader) string {
 // handshake returns the headers that open a WebSocket (RFC 6455 §4.1), with changes: a
 // change replaces the header of the same name, or removes it if it has no value.
 func handshake(changes ...string) []string {
-	headers := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="}
+	headers := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="}
 	for _, change := range changes {
 		name, value, _ := strings.Cut(change, ":")
 		kept := []string{}
@@ -124,7 +128,8 @@ func handshake(changes ...string) []string {
 // accepting returns the answer of RFC 6455 §4.2.2 to a handshake.
 func accepting(r *http.Request) string {
 	digest := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
-	return "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(digest[:]) + "\r\n"
+	return "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " +
+		base64.StdEncoding.EncodeToString(digest[:]) + "\r\n"
 }
 
 // An upstream that switches protocols without a request, or to another protocol, opens
@@ -144,9 +149,11 @@ func (s *server) switchUnasked(t *testing.T, api *switcher, token string) {
 		{"no headers", "/ws", handshake(), fixed(""), 502},
 		{"h2c", "/ws", handshake(), fixed("Connection: Upgrade\r\nUpgrade: h2c\r\n"), 502},
 		{"no Sec-WebSocket-Accept", "/ws", handshake(), fixed("Connection: Upgrade\r\nUpgrade: websocket\r\n"), 502},
-		{"another Sec-WebSocket-Accept", "/ws", handshake("Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="), fixed("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"), 502},
+		{"another Sec-WebSocket-Accept", "/ws", handshake("Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="),
+			fixed("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"), 502},
 		{"two protocols", "/ws", handshake(), func(r *http.Request) string { return accepting(r) + "Upgrade: h2c\r\n" }, 502},
-		{"no Connection", "/ws", handshake(), func(r *http.Request) string { return strings.TrimPrefix(accepting(r), "Connection: Upgrade\r\n") }, 502},
+		{"no Connection", "/ws", handshake(),
+			func(r *http.Request) string { return strings.TrimPrefix(accepting(r), "Connection: Upgrade\r\n") }, 502},
 		{"a WebSocket", "/ws", handshake(), accepting, 101},
 	} {
 		api.answers(c.answer)
@@ -215,7 +222,11 @@ func (s *server) tunnelInWebSocket(t *testing.T, api *switcher, token string) {
 				t.Fatal(err)
 			}
 			if part == c.passed && part == frame {
-				waitFor(t, "the frame arrives", func() bool { api.mu.Lock(); defer api.mu.Unlock(); return string(api.tunnelled) == frame })
+				waitFor(t, "the frame arrives", func() bool {
+					api.mu.Lock()
+					defer api.mu.Unlock()
+					return string(api.tunnelled) == frame
+				})
 			}
 		}
 		_, err := io.ReadAll(reader) // until the proxy closes

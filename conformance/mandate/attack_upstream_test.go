@@ -114,13 +114,15 @@ func asksAPI(t *testing.T, base, line, content string, headers ...string) (int, 
 func TestAttackAPIReadsAnotherRequest(t *testing.T) {
 	ownProcesses(t)
 	t.Parallel()
-	attack(t, "the proxy decides by one reading of a request, and the API serves another one", "CVE-2025-64484 (oauth2-proxy, headers with underscores); CVE-2022-2880 (Go, unreadable parameters)")
+	attack(t, "the proxy decides by one reading of a request, and the API serves another one",
+		"CVE-2025-64484 (oauth2-proxy, headers with underscores); CVE-2022-2880 (Go, unreadable parameters)")
 	for program, packages := range map[string]string{"php": "php-cli", "node": "nodejs npm", "npm": "nodejs npm"} {
 		testkit.Program(t, program, packages)
 	}
 	s := startServer(t, options{})
 	app := s.whole(t, "service")
-	token := "Authorization: Bearer " + s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read")).AccessToken
+	token := "Authorization: Bearer " +
+		s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read")).AccessToken
 	for _, f := range foreignAPIs {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +133,8 @@ func TestAttackAPIReadsAnotherRequest(t *testing.T) {
 					t.Errorf("without the proxy, %q: %d %+v: the attack is none, try another one", f.control, status, read)
 				}
 			}
-			g := s.protects(t, api, "{PATH: /, SCOPES: [read]}", "{PATH: /admin, SCOPES: [write]}", "{PATH: /raw, SCOPES: [read], PATH_AS_WRITTEN: true}")
+			g := s.protects(t, api, "{PATH: /, SCOPES: [read]}", "{PATH: /admin, SCOPES: [write]}",
+				"{PATH: /raw, SCOPES: [read], PATH_AS_WRITTEN: true}")
 			for _, line := range []string{"GET", "POST"} {
 				for _, path := range pathsOfAdmin {
 					for _, header := range append([]string{f.control[1]}, headersOfAdmin...) {
@@ -154,7 +157,8 @@ func TestAttackAPIReadsAnotherRequest(t *testing.T) {
 					t.Errorf("%s: %d %+v, want %+v", query, status, read, want)
 				}
 			}
-			for path, want := range map[string]string{"/a%3Ab:c": "/a:b:c", "/raw/a%2Fb": "/raw/a/b", "/raw/a;b": "/raw/a;b", "/raw/gr%C3%B6%C3%9Fe": "/raw/größe"} {
+			for path, want := range map[string]string{"/a%3Ab:c": "/a:b:c", "/raw/a%2Fb": "/raw/a/b", "/raw/a;b": "/raw/a;b",
+				"/raw/gr%C3%B6%C3%9Fe": "/raw/größe"} {
 				status, read := asksAPI(t, g.URL, "PUT "+path, "content", token, "Content-Length: 7")
 				decoded, err := url.PathUnescape(read.Path)
 				if status != http.StatusOK || err != nil || decoded != want || read.Content != "content" {
@@ -168,15 +172,21 @@ func TestAttackAPIReadsAnotherRequest(t *testing.T) {
 var (
 	// pathsOfAdmin are paths that some server reads as /admin, alone or with one of headersOfAdmin.
 	pathsOfAdmin = []string{
-		"/x", "/x/admin", "/index.php/admin", "/INDEX.PHP/admin", "/x/index.php/admin", "//admin", "///admin", "/./admin", "/x/../admin", "/x/%2e%2e/admin", "/x/..%2fadmin",
-		"/x%2f..%2fadmin", "/%61dmin", "/Admin", "/ADMIN/", "/admin%2f", "/admin;x", "/;/admin", "/x/..;/admin", "/admin%00", "/admin%20", "/admin.", "/admin.json", "/admin~", "/admin,x",
-		"/%2561dmin", "/x%3f/../admin", "/(S(a))/admin", "/raw//admin/../../admin", "/raw/..%2fadmin", "/raw%2f../admin", "http://api.example/admin",
+		"/x", "/x/admin", "/index.php/admin", "/INDEX.PHP/admin", "/x/index.php/admin", "//admin", "///admin", "/./admin",
+		"/x/../admin", "/x/%2e%2e/admin", "/x/..%2fadmin",
+		"/x%2f..%2fadmin", "/%61dmin", "/Admin", "/ADMIN/", "/admin%2f", "/admin;x", "/;/admin", "/x/..;/admin", "/admin%00",
+		"/admin%20", "/admin.", "/admin.json", "/admin~", "/admin,x",
+		"/%2561dmin", "/x%3f/../admin", "/(S(a))/admin", "/raw//admin/../../admin", "/raw/..%2fadmin", "/raw%2f../admin",
+		"http://api.example/admin",
 	}
 	headersOfAdmin = []string{
-		"", "SCRIPT_NAME: /x", "Script-Name: /x", "script_name: /x", "Daphne-Root-Path: /x", "Daphne_Root_Path: /x", "Root-Path: /x", "X-Script-Name: /x", "X-Forwarded-Prefix: /x",
-		"PATH_INFO: /admin", "X-Original-URL: /admin", "X-Rewrite-URL: /admin", "X-HTTP-Method-Override: DELETE", "X_HTTP_Method_Override: DELETE",
+		"", "SCRIPT_NAME: /x", "Script-Name: /x", "script_name: /x", "Daphne-Root-Path: /x", "Daphne_Root_Path: /x",
+		"Root-Path: /x", "X-Script-Name: /x", "X-Forwarded-Prefix: /x",
+		"PATH_INFO: /admin", "X-Original-URL: /admin", "X-Rewrite-URL: /admin", "X-HTTP-Method-Override: DELETE",
+		"X_HTTP_Method_Override: DELETE",
 	}
-	queriesOfAPIs = []string{"keep=1&ids=1;2;3", "q=100%", "a=%zz", "a=1&a=2", "a+b=c%20d", "&&", "a=/../admin", "a[]=1&a[x]=2", "=", "%61=%2B"}
+	queriesOfAPIs = []string{"keep=1&ids=1;2;3", "q=100%", "a=%zz", "a=1&a=2", "a+b=c%20d", "&&", "a=/../admin",
+		"a[]=1&a[x]=2", "=", "%61=%2B"}
 )
 
 func withoutEmpty(headers ...string) []string {

@@ -106,7 +106,8 @@ func (v *fixture) boundSessions(t *testing.T) {
 		t.Errorf("another person's session can be ended: %d", bob.Status)
 	}
 	t.Run("administration", func(t *testing.T) {
-		for _, path := range []string{"/admin/users/", "/admin/users/new/", "/admin/groups/", "/admin/groups/x/delete/", "/admin/resources/", "/admin/resources/new/", "/admin/resources/change/?uri=x", "/admin/resources/delete/?uri=x"} {
+		for _, path := range []string{"/admin/users/", "/admin/users/new/", "/admin/groups/", "/admin/groups/x/delete/",
+			"/admin/resources/", "/admin/resources/new/", "/admin/resources/change/?uri=x", "/admin/resources/delete/?uri=x"} {
 			bob.open(t, path)
 			if bob.Status != http.StatusForbidden {
 				t.Errorf("GET %s by a person without rights: %d", path, bob.Status)
@@ -124,7 +125,8 @@ func (v *fixture) boundSessions(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/", "/admin/resources/new/", "/admin/resources/change/?uri=x", "/admin/resources/delete/?uri=x"} {
+		for _, path := range []string{"/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/",
+			"/admin/resources/new/", "/admin/resources/change/?uri=x", "/admin/resources/delete/?uri=x"} {
 			bob.send(t, path, params("username", "mallory", "name", "x", "password", "correct horse battery staple"))
 			if bob.Status != http.StatusForbidden {
 				t.Errorf("POST %s by a person without rights: %d", path, bob.Status)
@@ -165,7 +167,8 @@ func (v *fixture) boundDevices(t *testing.T) {
 		})
 	}
 	slow()
-	for _, cookie := range append([]string{others, alice.cookie(t, "/", "mandate_session")}, printable(altered(own)[:40])...) {
+	for _, cookie := range append([]string{others, alice.cookie(t, "/", "mandate_session")},
+		printable(altered(own)[:40])...) {
 		if time.Until(slowed) < 2*time.Second {
 			slow()
 		}

@@ -19,23 +19,27 @@ func TestBindingKeys(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		ours := newIssuer(t)
 		s, mutual := withCertificates(t, db, ours, "SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]",
-			"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0, RESOURCES: [{URI: "+demandingURI+", NAME: Demanding, SCOPES: [read], SENDER_CONSTRAINED: true}]}")
+			"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0, RESOURCES: "+
+				"[{URI: "+demandingURI+", NAME: Demanding, SCOPES: [read], SENDER_CONSTRAINED: true}]}")
 		r := &rehearsal{s, mutual, ours, s.somebody(t, "alice")}
 		redirect, device := "https://bound.example/back", "--grant="+deviceGrant
 		for _, method := range []string{"private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"} {
 			name := strings.ReplaceAll(method, "_", "-")
 			// Its tokens are bound to what its request proves, and to nothing by its registration.
-			other := r.party(t, variant{method, method, "certificate", false, false}, name+"-other", redirect, "--profile=", device, "--sender-constraint=")
+			other := r.party(t, variant{method, method, "certificate", false, false}, name+"-other", redirect, "--profile=",
+				device, "--sender-constraint=")
 			other.scope = "read"
 			for _, bound := range []string{"dpop", "certificate"} {
-				owner := r.party(t, variant{method + ", " + bound, method, bound, true, false}, name+"-"+bound, redirect, "--profile=", device)
+				owner := r.party(t, variant{method + ", " + bound, method, bound, true, false}, name+"-"+bound, redirect,
+					"--profile=", device)
 				t.Run(owner.name, func(t *testing.T) { boundToKeys(t, owner, other, keyStrangers) })
 			}
 			if method != "private_key_jwt" {
 				continue
 			}
 			free, key := *other, *other
-			free.name, key.name, key.bound, key.proves = "not registered, certificate", "not registered, dpop", "dpop", newHolder(t)
+			free.name, key.name, key.bound, key.proves = "not registered, certificate", "not registered, dpop", "dpop",
+				newHolder(t)
 			t.Run(free.name, func(t *testing.T) { boundToKeys(t, &free, nil, freeStrangers, "resource", demandingURI) })
 			t.Run(key.name, func(t *testing.T) { boundToKeys(t, &key, nil, freeStrangers) })
 		}
@@ -126,10 +130,11 @@ var keyStrangers = []keyStranger{
 	}, at("code, refresh, device", "400 invalid_dpop_proof", "API", "401 invalid_token")},
 	// RFC 8705 §3: the token is bound to one certificate. The client may use its code, refresh token
 	// or device code with another one, unless it also authenticates with it (§2).
-	{"the right client, another certificate", "jwt, certificate|^tls_client_auth, certificate", func(t testing.TB, p, _ *party) string {
-		p.withCertificate(t, p.subject())
-		return ""
-	}, at("API", "401 invalid_token")},
+	{"the right client, another certificate", "jwt, certificate|^tls_client_auth, certificate",
+		func(t testing.TB, p, _ *party) string {
+			p.withCertificate(t, p.subject())
+			return ""
+		}, at("API", "401 invalid_token")},
 	{"the right client, another certificate with its name", "self_signed", func(t testing.TB, p, _ *party) string {
 		shown := reissued(t, *p.certificate)
 		p.certificate, p.at = &shown, p.rehearsal.reached(p.rehearsal.mutual, &shown)
@@ -286,7 +291,8 @@ func boundAtTheAPI(t *testing.T, owner, stranger *party, refusal string) {
 	status, code, _ := strings.Cut(refusal, " ")
 	for _, path := range []string{"/resource", "/o/userinfo/"} {
 		a := stranger.at.get(t, path, stranger.presents(t, token))
-		if challenges := strings.Join(a.Header.Values("WWW-Authenticate"), ", "); strconv.Itoa(a.Status) != status || !strings.Contains(challenges, `error="`+code+`"`) {
+		if challenges := strings.Join(a.Header.Values("WWW-Authenticate"), ", "); strconv.Itoa(a.Status) != status ||
+			!strings.Contains(challenges, `error="`+code+`"`) {
 			t.Errorf("%s: %d %s, want %s", path, a.Status, challenges, refusal)
 		}
 	}

@@ -15,11 +15,14 @@ func (v *fixture) boundRegistrations(t *testing.T) {
 		}
 	}
 	one, other := v.registers(t, bearer(initial), metadata), v.registers(t, bearer(initial), metadata)
-	if textOf(one, "client_id") == textOf(other, "client_id") || textOf(one, "registration_access_token") == textOf(other, "registration_access_token") || textOf(one, "client_secret") == textOf(other, "client_secret") {
+	if textOf(one, "client_id") == textOf(other, "client_id") ||
+		textOf(one, "registration_access_token") == textOf(other, "registration_access_token") ||
+		textOf(one, "client_secret") == textOf(other, "client_secret") {
 		t.Error("two registrations with an initial access token share a client, a token or a secret")
 	}
 	at, token := textOf(one, "registration_client_uri"), textOf(one, "registration_access_token")
-	for _, text := range append(printable(altered(token)), textOf(other, "registration_access_token"), textOf(one, "client_secret"), initial) {
+	for _, text := range append(printable(altered(token)), textOf(other, "registration_access_token"),
+		textOf(one, "client_secret"), initial) {
 		if err := v.send(t, "GET", at, bearer(text), nil).refused(401, "invalid_token"); err != nil {
 			t.Fatalf("%q instead of %q: %v", text, token, err)
 		}
@@ -29,11 +32,13 @@ func (v *fixture) boundRegistrations(t *testing.T) {
 	if err := v.send(t, "PUT", at, bearer(token), body).refused(400, "invalid_client_metadata"); err != nil {
 		t.Error(err)
 	}
-	if err := v.send(t, "PUT", textOf(other, "registration_client_uri"), bearer(token), body).refused(401, "invalid_token"); err != nil {
+	if err := v.send(t, "PUT", textOf(other, "registration_client_uri"), bearer(token), body).refused(401,
+		"invalid_token"); err != nil {
 		t.Error(err)
 	}
 	// An application that a person registered has no such token.
-	if err := v.send(t, "GET", "/o/register/"+v.web.ClientID+"/", bearer(token), nil).refused(401, "invalid_token"); err != nil {
+	if err := v.send(t, "GET", "/o/register/"+v.web.ClientID+"/", bearer(token), nil).refused(401,
+		"invalid_token"); err != nil {
 		t.Error(err)
 	}
 	v.registers(t, bearer(initial), metadata)

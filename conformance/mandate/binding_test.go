@@ -62,7 +62,8 @@ func (v *fixture) strangers(owner application) []stranger {
 	return append(ways,
 		stranger{"a public application", v.phone.auth(), 400, "invalid_grant"},
 		stranger{"the right id alone", application{ClientID: owner.ClientID}.auth(), 401, "invalid_client"},
-		stranger{"the right id and half of the secret", basic(owner.ClientID, owner.ClientSecret[:20]), 401, "invalid_client"},
+		stranger{"the right id and half of the secret", basic(owner.ClientID, owner.ClientSecret[:20]), 401,
+			"invalid_client"},
 		// RFC 6749 §2.3: one method of authentication in one request.
 		stranger{"two methods at once", both(owner.auth(), "client_secret", owner.ClientSecret), 400, "invalid_request"})
 }
@@ -198,7 +199,8 @@ func (v *fixture) boundToRequest(t *testing.T) {
 		// RFC 6749 §6: a refresh cannot add scopes to the original grant.
 		family := alice.family(t, v.web, v.alice, "scope", "read")
 		for _, scope := range []string{"write", "read write", "introspection", "read nonsense", "READ", `re"ad`} {
-			err := v.post(t, "/o/token/", v.web.auth(), with(refreshForm(family.RefreshToken), "scope", scope)).refused(400, "invalid_scope")
+			err := v.post(t, "/o/token/", v.web.auth(), with(refreshForm(family.RefreshToken), "scope", scope)).refused(400,
+				"invalid_scope")
 			if err != nil {
 				t.Errorf("scope %q: %v", scope, err)
 			}

@@ -106,7 +106,8 @@ func (v *fixture) doors(t testing.TB) []door {
 			return a.Status == http.StatusOK && strings.TrimSpace(a.Body) == `{"active":false}`
 		}},
 		{"client authentication", func(t testing.TB, text string) bool {
-			return protocol(t, v.post(t, "/o/token/", afar(basic(v.web.ClientID, text)), params("grant_type", "client_credentials")), 401, "invalid_client")
+			return protocol(t, v.post(t, "/o/token/", afar(basic(v.web.ClientID, text)),
+				params("grant_type", "client_credentials")), 401, "invalid_client")
 		}},
 		{"password", func(t testing.TB, text string) bool {
 			// Each attempt uses another username: this door tests the kind of text, not
@@ -152,7 +153,8 @@ func (v *fixture) shut(t testing.TB, as auth) bool {
 		return false
 	// RFC 6750 §3.1: a malformed token gives 400, any other token that is not active
 	// 401.
-	case a.Status == http.StatusBadRequest && strings.Contains(a.Header.Get("WWW-Authenticate"), `error="invalid_request"`):
+	case a.Status == http.StatusBadRequest && strings.Contains(a.Header.Get("WWW-Authenticate"),
+		`error="invalid_request"`):
 	case a.Status == http.StatusUnauthorized && strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer "):
 	default:
 		t.Errorf("the sample API answered %d, WWW-Authenticate %q: %s", a.Status, a.Header.Get("WWW-Authenticate"), a.Body)
@@ -174,11 +176,13 @@ func (v *fixture) artefacts(t testing.TB) []artefact {
 		}, map[string]bool{"code": true}, func(t testing.TB, text string) {
 			v.mustToken(t, v.web.auth(), v.codes[text])
 		}},
-		{"access token", always(access), map[string]bool{"API": true, "introspection": true, "introspection of a refresh token": true}, func(t testing.TB, text string) {
-			if v.shut(t, bearer(text)) {
-				t.Error("the access token has ended")
-			}
-		}},
+		{"access token", always(access),
+			map[string]bool{"API": true, "introspection": true, "introspection of a refresh token": true},
+			func(t testing.TB, text string) {
+				if v.shut(t, bearer(text)) {
+					t.Error("the access token has ended")
+				}
+			}},
 		{"refresh token", func(t testing.TB) string { return alice.family(t, v.web, v.alice).RefreshToken },
 			map[string]bool{"refresh": true, "introspection of a refresh token": true}, func(t testing.TB, text string) {
 				v.mustToken(t, v.web.auth(), refreshForm(text))
@@ -191,22 +195,25 @@ func (v *fixture) artefacts(t testing.TB) []artefact {
 			}
 		}},
 		{"device cookie", always(bob.cookie(t, "/", "mandate_device")), nil, nil},
-		{"consent ticket of another person", func(t testing.TB) string { return bob.ticket(t, v.casual) }, nil, func(t testing.TB, text string) {
-			bob.send(t, "/o/consent/", params("ticket", text, "decision", "deny"))
-			if bob.Away == nil {
-				t.Errorf("the ticket is worth nothing: %d %s", bob.Status, bob.Body)
-			}
-		}},
-		{"device code", func(t testing.TB) string { return alice.approvedDevice(t, v.tv).DeviceCode }, map[string]bool{"device": true}, func(t testing.TB, text string) {
-			v.mustToken(t, v.tv.auth(), pollForm(text))
-		}},
-		{"user code", func(t testing.TB) string { return v.askDevice(t, v.tv).UserCode }, map[string]bool{"user code": true}, func(t testing.TB, text string) {
-			bob.enter(t, text)
-			bob.decide(t, "deny")
-			if bob.Status != http.StatusOK {
-				t.Errorf("the user code is worth nothing: %d %s", bob.Status, bob.Body)
-			}
-		}},
+		{"consent ticket of another person", func(t testing.TB) string { return bob.ticket(t, v.casual) }, nil,
+			func(t testing.TB, text string) {
+				bob.send(t, "/o/consent/", params("ticket", text, "decision", "deny"))
+				if bob.Away == nil {
+					t.Errorf("the ticket is worth nothing: %d %s", bob.Status, bob.Body)
+				}
+			}},
+		{"device code", func(t testing.TB) string { return alice.approvedDevice(t, v.tv).DeviceCode },
+			map[string]bool{"device": true}, func(t testing.TB, text string) {
+				v.mustToken(t, v.tv.auth(), pollForm(text))
+			}},
+		{"user code", func(t testing.TB) string { return v.askDevice(t, v.tv).UserCode }, map[string]bool{"user code": true},
+			func(t testing.TB, text string) {
+				bob.enter(t, text)
+				bob.decide(t, "deny")
+				if bob.Status != http.StatusOK {
+					t.Errorf("the user code is worth nothing: %d %s", bob.Status, bob.Body)
+				}
+			}},
 		{"device ticket of another person", func(t testing.TB) string {
 			bob.enter(t, v.askDevice(t, v.tv).UserCode)
 			return bob.ticketOfPage(t)
@@ -216,14 +223,16 @@ func (v *fixture) artefacts(t testing.TB) []artefact {
 				t.Errorf("the ticket is worth nothing: %d %s", bob.Status, bob.Body)
 			}
 		}},
-		{"initial access token", func(t testing.TB) string { return v.initialToken(t, "--uses", "2") }, map[string]bool{"registration": true}, func(t testing.TB, text string) {
-			v.registers(t, bearer(text), `{"redirect_uris":["https://bound.example/"]}`)
-		}},
-		{"registration access token", always(v.registrationToken), map[string]bool{"configuration": true}, func(t testing.TB, text string) {
-			if a := v.send(t, "GET", v.registered, bearer(text), nil); a.Status != http.StatusOK {
-				t.Errorf("the registration access token has ended: %d", a.Status)
-			}
-		}},
+		{"initial access token", func(t testing.TB) string { return v.initialToken(t, "--uses", "2") },
+			map[string]bool{"registration": true}, func(t testing.TB, text string) {
+				v.registers(t, bearer(text), `{"redirect_uris":["https://bound.example/"]}`)
+			}},
+		{"registration access token", always(v.registrationToken), map[string]bool{"configuration": true},
+			func(t testing.TB, text string) {
+				if a := v.send(t, "GET", v.registered, bearer(text), nil); a.Status != http.StatusOK {
+					t.Errorf("the registration access token has ended: %d", a.Status)
+				}
+			}},
 		{"client secret", always(v.rival.ClientSecret), nil, func(t testing.TB, _ string) {
 			v.mustToken(t, v.rival.auth(), params("grant_type", "client_credentials"))
 		}},

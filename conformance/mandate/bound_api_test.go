@@ -51,18 +51,21 @@ func introspector(t testing.TB, answers map[string]map[string]any) []string {
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
 	t.Cleanup(endpoint.Close)
-	return []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(endpoint.URL), "RESOURCE_SERVER_AUTH_TOKEN: key-of-the-api"}
+	return []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(endpoint.URL),
+		"RESOURCE_SERVER_AUTH_TOKEN: key-of-the-api"}
 }
 
 // wantChallenge asserts a refusal with an error in the challenge of a scheme.
 func wantChallenge(t testing.TB, a answer, scheme, code string) {
 	t.Helper()
 	for _, challenge := range a.Header.Values("WWW-Authenticate") {
-		if strings.HasPrefix(challenge, scheme+" ") && strings.Contains(challenge, `error="`+code+`"`) && a.Status == http.StatusUnauthorized {
+		if strings.HasPrefix(challenge, scheme+" ") && strings.Contains(challenge, `error="`+code+`"`) &&
+			a.Status == http.StatusUnauthorized {
 			return
 		}
 	}
-	t.Errorf("%d %q, want 401 with a challenge of %s, %s: %s", a.Status, a.Header.Values("WWW-Authenticate"), scheme, code, a.Body)
+	t.Errorf("%d %q, want 401 with a challenge of %s, %s: %s", a.Status, a.Header.Values("WWW-Authenticate"), scheme,
+		code, a.Body)
 }
 
 const (
@@ -105,10 +108,14 @@ func TestBoundTokenAtAnAPI(t *testing.T) {
 	t.Run("nonce", func(t *testing.T) { checkNonce(t, asks(t), h) })
 	t.Run("required", func(t *testing.T) {
 		api, requests := upstream(t)
-		g := (&server{secrets: &vault{}}).guard(t, api.URL, []string{"{PATH: /v1}"}, append(asks(t), "RESOURCE_SERVER_BASE_URLS: [https://orders.example]", "RESOURCE_SERVER_REQUIRED_BINDING: dpop")...)
+		g := (&server{secrets: &vault{}}).guard(t, api.URL, []string{"{PATH: /v1}"},
+			append(asks(t), "RESOURCE_SERVER_BASE_URLS: [https://orders.example]", "RESOURCE_SERVER_REQUIRED_BINDING: dpop")...)
 		wantChallenge(t, g.get(t, "/v1/table", bearer(plainToken)), "DPoP", "invalid_token")
-		wantChallenge(t, g.get(t, "/v1/table", sends("DPoP", plainToken, h.ofToken(t, ordersTable, plainToken, nil))), "DPoP", "invalid_token")
-		if a := g.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, nil))); a.Status != http.StatusOK || len(requests()) != 1 {
+		wantChallenge(t, g.get(t, "/v1/table", sends("DPoP", plainToken, h.ofToken(t, ordersTable, plainToken, nil))), "DPoP",
+			"invalid_token")
+		if a := g.get(t, "/v1/table",
+			sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, nil))); a.Status != http.StatusOK ||
+			len(requests()) != 1 {
 			t.Errorf("%d %s, %d requests", a.Status, a.Body, len(requests()))
 		}
 	})
@@ -129,15 +136,22 @@ func checkKeyBound(t *testing.T, s *server, path, htu string, h, other *holder) 
 		{"the same proof again", sends("DPoP", keyToken, good), "DPoP", "invalid_dpop_proof"},
 		{"another proof", sends("dpop", keyToken, h.ofToken(t, htu+"?page=2#x", keyToken, nil)), "", ""},
 		{"as a bearer token", bearer(keyToken), "Bearer", "invalid_token"},
-		{"as a bearer token with a proof", sends("Bearer", keyToken, h.ofToken(t, htu, keyToken, nil)), "Bearer", "invalid_token"},
+		{"as a bearer token with a proof", sends("Bearer", keyToken, h.ofToken(t, htu, keyToken, nil)), "Bearer",
+			"invalid_token"},
 		{"no proof", sends("DPoP", keyToken), "DPoP", "invalid_dpop_proof"},
-		{"two proofs", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, nil), h.ofToken(t, htu, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
+		{"two proofs", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, nil), h.ofToken(t, htu, keyToken, nil)), "DPoP",
+			"invalid_dpop_proof"},
 		{"the key of another", sends("DPoP", keyToken, other.ofToken(t, htu, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
-		{"the proof for another token", sends("DPoP", keyToken, h.ofToken(t, htu, plainToken, nil)), "DPoP", "invalid_dpop_proof"},
-		{"the proof for another URL", sends("DPoP", keyToken, h.ofToken(t, "https://evil.example"+path, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
-		{"the proof for another method", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, map[string]any{"htm": "POST"})), "DPoP", "invalid_dpop_proof"},
-		{"an old proof", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, map[string]any{"iat": time.Now().Unix() - 3600})), "DPoP", "invalid_dpop_proof"},
-		{"a bearer token with the scheme DPoP", sends("DPoP", plainToken, h.ofToken(t, htu, plainToken, nil)), "DPoP", "invalid_token"},
+		{"the proof for another token", sends("DPoP", keyToken, h.ofToken(t, htu, plainToken, nil)), "DPoP",
+			"invalid_dpop_proof"},
+		{"the proof for another URL", sends("DPoP", keyToken, h.ofToken(t, "https://evil.example"+path, keyToken, nil)),
+			"DPoP", "invalid_dpop_proof"},
+		{"the proof for another method", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, map[string]any{"htm": "POST"})),
+			"DPoP", "invalid_dpop_proof"},
+		{"an old proof", sends("DPoP", keyToken,
+			h.ofToken(t, htu, keyToken, map[string]any{"iat": time.Now().Unix() - 3600})), "DPoP", "invalid_dpop_proof"},
+		{"a bearer token with the scheme DPoP", sends("DPoP", plainToken, h.ofToken(t, htu, plainToken, nil)), "DPoP",
+			"invalid_token"},
 		{"a bearer token", bearer(plainToken), "", ""},
 	} {
 		a := s.get(t, path, test.as)
@@ -150,7 +164,8 @@ func checkKeyBound(t *testing.T, s *server, path, htu string, h, other *holder) 
 	}
 	// A request without a token learns of both schemes.
 	a := s.get(t, path, nobody)
-	if got := a.Header.Values("WWW-Authenticate"); a.Status != 401 || len(got) != 2 || !strings.HasPrefix(got[0], "Bearer ") || !strings.Contains(got[1], `algs="ES256`) {
+	if got := a.Header.Values("WWW-Authenticate"); a.Status != 401 || len(got) != 2 ||
+		!strings.HasPrefix(got[0], "Bearer ") || !strings.Contains(got[1], `algs="ES256`) {
 		t.Errorf("without a token: %d %q", a.Status, got)
 	}
 }
@@ -162,9 +177,11 @@ func checkNonce(t *testing.T, settings []string, h *holder) {
 	_, _ = rand.Read(key) // it cannot fail
 	secret := base64.StdEncoding.EncodeToString(key)
 	settings = append(settings, "RESOURCE_SERVER_BASE_URLS: [https://orders.example]", "RESOURCE_SERVER_DPOP_NONCE: true")
-	first := (&server{secrets: &vault{}}).guard(t, api.URL, []string{"{PATH: /v1}"}, append(settings, "RESOURCE_SERVER_DPOP_NONCE_KEY: "+quote(secret))...)
+	first := (&server{secrets: &vault{}}).guard(t, api.URL, []string{"{PATH: /v1}"},
+		append(settings, "RESOURCE_SERVER_DPOP_NONCE_KEY: "+quote(secret))...)
 	first.secret(secret)
-	second := first.guard(t, api.URL, []string{"{PATH: /v1}"}, append(settings, "RESOURCE_SERVER_DPOP_NONCE_KEY: "+quote(secret))...)
+	second := first.guard(t, api.URL, []string{"{PATH: /v1}"},
+		append(settings, "RESOURCE_SERVER_DPOP_NONCE_KEY: "+quote(secret))...)
 	stranger := first.guard(t, api.URL, []string{"{PATH: /v1}"}, settings...)
 	a := first.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, nil)))
 	wantChallenge(t, a, "DPoP", "use_dpop_nonce")
@@ -173,11 +190,15 @@ func checkNonce(t *testing.T, settings []string, h *holder) {
 		t.Fatalf("nonces: %q", nonce)
 	}
 	for _, g := range []*server{first, second} {
-		if a := g.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))); a.Status != http.StatusOK {
+		if a := g.get(t, "/v1/table",
+			sends("DPoP", keyToken,
+				h.ofToken(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))); a.Status != http.StatusOK {
 			t.Errorf("with the nonce: %d %s", a.Status, a.Body)
 		}
 	}
-	wantChallenge(t, stranger.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))), "DPoP", "use_dpop_nonce")
+	wantChallenge(t, stranger.get(t, "/v1/table",
+		sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))), "DPoP",
+		"use_dpop_nonce")
 }
 
 // RFC 8705 §3: at the proxy, with TLS of its own and behind another proxy.
@@ -188,8 +209,10 @@ func TestCertificateBoundTokenAtAnAPI(t *testing.T) {
 	sum := sha256.Sum256(own.Leaf.Raw)
 	const token = "mat_bound-to-a-certificate"
 	asks := append(introspector(t, map[string]map[string]any{
-		token: {"token_type": "Bearer", "cnf": map[string]any{"x5t#S256": base64.RawURLEncoding.EncodeToString(sum[:])}}, plainToken: {},
-	}), "RESOURCE_SERVER_REQUIRED_BINDING: certificate", "RESOURCE_SERVER_AUDIENCE: "+ordersURI, "RESOURCE_SERVER_ISSUER: https://as.example/o")
+		token:      {"token_type": "Bearer", "cnf": map[string]any{"x5t#S256": base64.RawURLEncoding.EncodeToString(sum[:])}},
+		plainToken: {},
+	}), "RESOURCE_SERVER_REQUIRED_BINDING: certificate", "RESOURCE_SERVER_AUDIENCE: "+
+		ordersURI, "RESOURCE_SERVER_ISSUER: https://as.example/o")
 	header := func(c tls.Certificate) string { return ":" + base64.StdEncoding.EncodeToString(c.Leaf.Raw) + ":" }
 	api, requests := upstream(t)
 	rules := []string{"{PATH: /v1}"}
@@ -202,7 +225,8 @@ func TestCertificateBoundTokenAtAnAPI(t *testing.T) {
 	}
 
 	at := port.Address()
-	g := (&server{secrets: &vault{}}).guardWith(t, newCertificate(t).options(options{provider: asks, settings: []string{"MTLS_LISTEN: " + quote(at)}}), api.URL, rules)
+	g := (&server{secrets: &vault{}}).guardWith(t,
+		newCertificate(t).options(options{provider: asks, settings: []string{"MTLS_LISTEN: " + quote(at)}}), api.URL, rules)
 	mutual := "https://" + at + "/v1/table"
 	if a := g.by(t, &own, mutual, nil, with(token)); a.Status != http.StatusOK {
 		t.Errorf("the certificate of the token: %d %s", a.Status, a.Body)
@@ -212,16 +236,21 @@ func TestCertificateBoundTokenAtAnAPI(t *testing.T) {
 	wantChallenge(t, g.by(t, nil, mutual, nil, with(token, "Client-Cert", header(own))), "Bearer", "invalid_token")
 	wantChallenge(t, g.by(t, &own, g.URL+"/v1/table", nil, with(token)), "Bearer", "invalid_token") // LISTEN asks for none
 	wantChallenge(t, g.by(t, &own, mutual, nil, with(plainToken)), "Bearer", "invalid_token")
-	if m := g.get(t, "/.well-known/oauth-protected-resource/v1", nobody).JSON(t); m["tls_client_certificate_bound_access_tokens"] != true || m["dpop_signing_alg_values_supported"] != nil {
+	if m := g.get(t, "/.well-known/oauth-protected-resource/v1",
+		nobody).JSON(t); m["tls_client_certificate_bound_access_tokens"] != true ||
+		m["dpop_signing_alg_values_supported"] != nil {
 		t.Errorf("the metadata is %v", m)
 	}
 
 	for proxy, want := range map[string]int{"127.0.0.1": http.StatusOK, "192.0.2.1": http.StatusUnauthorized} {
-		g := (&server{secrets: &vault{}}).guardWith(t, options{provider: asks, settings: []string{"TRUSTED_PROXIES: [" + proxy + "]", "MTLS_CERTIFICATE_HEADER: Client-Cert"}}, api.URL, rules)
+		g := (&server{secrets: &vault{}}).guardWith(t,
+			options{provider: asks,
+				settings: []string{"TRUSTED_PROXIES: [" + proxy + "]", "MTLS_CERTIFICATE_HEADER: Client-Cert"}}, api.URL, rules)
 		if a := g.by(t, nil, g.URL+"/v1/table", nil, with(token, "Client-Cert", header(own))); a.Status != want {
 			t.Errorf("the header from %s: %d %s", proxy, a.Status, a.Body)
 		}
-		for _, more := range [][]string{nil, {"Client-Cert", header(others)}, {"Client-Cert", "x"}, {"Client-Cert", header(own), "Client-Cert", header(own)}} {
+		for _, more := range [][]string{nil, {"Client-Cert", header(others)}, {"Client-Cert", "x"},
+			{"Client-Cert", header(own), "Client-Cert", header(own)}} {
 			wantChallenge(t, g.by(t, nil, g.URL+"/v1/table", nil, with(token, more...)), "Bearer", "invalid_token")
 		}
 	}

@@ -11,13 +11,17 @@ import (
 func TestCertificateBoundTokens(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		ours := newIssuer(t)
-		s, mutual := withCertificates(t, db, ours, "SAMPLE_API: true", "OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+"}")
+		s, mutual := withCertificates(t, db, ours, "SAMPLE_API: true", "OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+
+			openidScopes+"}")
 		alice := s.somebody(t, "alice")
 		own, others := ours.client(t, "client.example"), ours.client(t, "other.example")
 		x5t := digest(string(own.Leaf.Raw))
-		secret := s.application(t, "--name", "With a secret", "--grant", "client_credentials", "--may-introspect", "--sender-constraint", "certificate")
-		public := s.application(t, "--name", "Public", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", phoneURI, "--sender-constraint", "certificate")
-		signed := s.application(t, "--name", "Signed", "--grant", "client_credentials", "--certificate-subject", "san_dns=client.example", "--sender-constraint", "certificate", "--access-token-format", "jwt")
+		secret := s.application(t, "--name", "With a secret", "--grant", "client_credentials", "--may-introspect",
+			"--sender-constraint", "certificate")
+		public := s.application(t, "--name", "Public", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", phoneURI, "--sender-constraint", "certificate")
+		signed := s.application(t, "--name", "Signed", "--grant", "client_credentials", "--certificate-subject",
+			"san_dns=client.example", "--sender-constraint", "certificate", "--access-token-format", "jwt")
 
 		get := func(certificate *tls.Certificate, form url.Values) (tokens, answer) {
 			a := s.by(t, certificate, mutual+"/o/token/", form, nil)
@@ -38,11 +42,13 @@ func TestCertificateBoundTokens(t *testing.T) {
 		}
 		_, a = get(nil, form)
 		refused("no certificate", a, "invalid_request")
-		a = s.by(t, &own, mutual+"/o/token/", form, http.Header{"Dpop": {newHolder(t).proof(t, "POST", mutual+"/o/token/", nil, nil)}})
+		a = s.by(t, &own, mutual+"/o/token/", form,
+			http.Header{"Dpop": {newHolder(t).proof(t, "POST", mutual+"/o/token/", nil, nil)}})
 		refused("a proof beside the certificate", a, "invalid_request")
 		holder := newHolder(t)
 		pushed, _ := s.requestFor(t, public)
-		refused("a proof at the pushed authorization request endpoint", s.post(t, "/o/par/", holder.proving(t, public.auth()), pushed), "invalid_request")
+		refused("a proof at the pushed authorization request endpoint",
+			s.post(t, "/o/par/", holder.proving(t, public.auth()), pushed), "invalid_request")
 		refused("dpop_jkt", s.post(t, "/o/par/", public.auth(), with(pushed, "dpop_jkt", holder.jkt)), "invalid_request")
 		got, _ = get(&own, params("grant_type", "client_credentials", "client_id", signed.ClientID))
 		cnf, _ = signedCNF(t, got.AccessToken).(map[string]any)

@@ -37,7 +37,8 @@ func TestBrowserAccessibility(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	out, err := exec.Command("go", "test", "mandate/templates", "-count=1", "-run", "^TestWriteSamples$", "-args", "-write", folder).CombinedOutput()
+	out, err := exec.Command("go", "test", "mandate/templates", "-count=1", "-run", "^TestWriteSamples$", "-args",
+		"-write", folder).CombinedOutput()
 	if err != nil {
 		t.Fatalf("write the samples: %v\n%s", err, out)
 	}
@@ -67,8 +68,8 @@ func TestBrowserAccessibility(t *testing.T) {
 	}
 }
 
-// become replaces the page of the tab by another one. The scripts stay, so that the browser compiles axe-core only once,
-// which takes longer than to check a page.
+// become replaces the page of the tab by another one. The scripts stay, so that the browser compiles axe-core only
+// once, which takes longer than to check a page.
 const become = `fetch(%q).then(answer => answer.text()).then(page => new Promise(loaded => {
 	document.open();
 	addEventListener("load", () => loaded());

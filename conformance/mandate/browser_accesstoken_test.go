@@ -24,7 +24,8 @@ func TestBrowserSignedAccessTokens(t *testing.T) {
 	b.tick("radio", "JWT")
 	b.press("Register application")
 	b.says("JWT, signed with RS256", "600 seconds (10 minutes)")
-	robot := application{ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`), ClientSecret: b.value("Client secret")}
+	robot := application{ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`),
+		ClientSecret: b.value("Client secret")}
 	s.secret(robot.ClientSecret)
 	page := b.URL().Path
 	b.look("application-signed", page)

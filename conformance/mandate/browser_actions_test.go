@@ -67,7 +67,8 @@ func (b *tab) off(node *accessibility.Node) bool {
 func (b *tab) all(role, name string) []*accessibility.Node {
 	b.Helper()
 	document := call(b, dom.GetDocument, dom.GetDocumentParams{})
-	found := call(b, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: document.Root.BackendNodeID, Role: role, AccessibleName: name})
+	found := call(b, accessibility.QueryAXTree,
+		accessibility.QueryAXTreeParams{BackendNodeID: document.Root.BackendNodeID, Role: role, AccessibleName: name})
 	return slices.DeleteFunc(found.Nodes, func(n *accessibility.Node) bool { return n.Ignored })
 }
 

@@ -14,14 +14,19 @@ func TestBrowserApplication(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice := s.person(t, "alice")
 	client := newSite(t, "https", "spa.example")
-	app := s.application(t, "--name", "SPA", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+	app := s.application(t, "--name", "SPA", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri",
+		client.URL+"/back")
 	orders, _ := upstream(t)
 	asker := s.application(t, "--name", "Orders", "--grant", "client_credentials")
-	g := s.guard(t, orders.URL, []string{"{PATH: /orders, METHODS: [GET], SCOPES: [read]}", "{PATH: /orders, METHODS: [PUT], SCOPES: [read, write]}"},
-		"RESOURCE_SERVER_INTROSPECTION_URL: "+quote(s.URL+"/o/introspect/"), "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: ["+quote(asker.ClientID)+", "+quote(asker.ClientSecret)+"]",
-		"RESOURCE_SERVER_ISSUER: "+quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: "+ownURL+"/orders", "RESOURCE_SERVER_ALLOWED_ORIGINS: ["+quote(client.URL)+"]")
+	g := s.guard(t, orders.URL,
+		[]string{"{PATH: /orders, METHODS: [GET], SCOPES: [read]}", "{PATH: /orders, METHODS: [PUT], SCOPES: [read, write]}"},
+		"RESOURCE_SERVER_INTROSPECTION_URL: "+quote(s.URL+"/o/introspect/"), "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: ["+
+			quote(asker.ClientID)+", "+quote(asker.ClientSecret)+"]",
+		"RESOURCE_SERVER_ISSUER: "+quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: "+ownURL+"/orders",
+		"RESOURCE_SERVER_ALLOWED_ORIGINS: ["+quote(client.URL)+"]")
 	api := g.URL + "/orders"
-	s.mustCLI(t, "", "resource", "add", api, "--name", "Orders API", "--scope", "read", "--scope", "write", "--introspector", asker.ClientID)
+	s.mustCLI(t, "", "resource", "add", api, "--name", "Orders API", "--scope", "read", "--scope", "write",
+		"--introspector", asker.ClientID)
 
 	b := s.window(t, browser, client.Host, g.URL[len("http://"):])
 	b.open(client.URL + "/back")
@@ -31,7 +36,8 @@ func TestBrowserApplication(t *testing.T) {
 	}
 	got := evaluate[found](b, `(async () => {
 		const version = {headers: {"MCP-Protocol-Version": "2026-07-28"}};
-		const refused = await fetch(`+quote(api)+`, {method: "PUT", headers: {"Mcp-Method": "tools/list", "Mcp-Session-Id": "1"}});
+		const refused = await fetch(`+quote(api)+
+		`, {method: "PUT", headers: {"Mcp-Method": "tools/list", "Mcp-Session-Id": "1"}});
 		const challenge = refused.headers.get("WWW-Authenticate");
 		const about = await (await fetch(challenge.match(/resource_metadata="([^"]+)"/)[1], version)).json();
 		const issuer = new URL(about.authorization_servers[0]);
@@ -50,12 +56,16 @@ func TestBrowserApplication(t *testing.T) {
 	statuses := evaluate[[]int](b, `(async () => {
 		const statuses = [];
 		const call = async (address, init) => { const r = await fetch(address, init); statuses.push(r.status); return r; };
-		const form = (members) => ({method: "POST", body: new URLSearchParams({client_id: `+quote(app.ClientID)+`, ...members})});
+		const form = (members) => ({method: "POST", body: new URLSearchParams({client_id: `+quote(app.ClientID)+
+		`, ...members})});
 		const bearer = (token) => ({Authorization: "Bearer " + token});
-		const first = await (await call("`+s.URL+`/o/token/", form({grant_type: "authorization_code", code: new URL(location).searchParams.get("code"),
+		const first = await (await call("`+s.URL+
+		`/o/token/", form({grant_type: "authorization_code", code: new URL(location).searchParams.get("code"),
 			redirect_uri: `+quote(app.RedirectURI)+`, code_verifier: `+quote(verifier)+`, resource: `+quote(api)+`}))).json();
-		await call(`+quote(api)+`, {method: "PUT", headers: {...bearer(first.access_token), "Mcp-Session-Id": "1"}, body: "{}"});
-		const next = await (await call("`+s.URL+`/o/token/", form({grant_type: "refresh_token", refresh_token: first.refresh_token, resource: "`+s.URL+`"}))).json();
+		await call(`+quote(api)+
+		`, {method: "PUT", headers: {...bearer(first.access_token), "Mcp-Session-Id": "1"}, body: "{}"});
+		const next = await (await call("`+s.URL+
+		`/o/token/", form({grant_type: "refresh_token", refresh_token: first.refresh_token, resource: "`+s.URL+`"}))).json();
 		await call("`+s.URL+`/o/userinfo/", {headers: bearer(next.access_token)});
 		await call(`+quote(api)+`, {headers: bearer(next.access_token)});
 		await call("`+s.URL+`/o/.well-known/jwks.json");
@@ -77,7 +87,8 @@ func TestBrowserApplication(t *testing.T) {
 		return read;
 	})`
 	for at, script := range map[string]string{
-		client.URL + "/back": `([["` + s.URL + `/o/introspect/", {method: "POST", body: "token=x"}], ["` + address + `"], ["` + s.URL + `/login/"], ["` + s.URL + `/account/", {credentials: "include"}],
+		client.URL + "/back": `([["` + s.URL + `/o/introspect/", {method: "POST", body: "token=x"}], ["` + address +
+			`"], ["` + s.URL + `/login/"], ["` + s.URL + `/account/", {credentials: "include"}],
 			["` + s.URL + `/o/userinfo/", {credentials: "include"}], ["` + s.URL + `/o/logout/"]])`,
 		other.URL + "/back": `([["` + api + `"], ["` + api + `", {method: "PUT"}]])`,
 	} {

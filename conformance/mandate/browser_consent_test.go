@@ -12,7 +12,8 @@ import (
 // The consent page in a browser, and where the browser goes after the decision.
 func TestBrowserConsent(t *testing.T) {
 	browser := chromium(t)
-	s := startServer(t, options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours, groups: See your groups}"}})
+	s := startServer(t, options{
+		provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours, groups: See your groups}"}})
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
 	client := newSite(t, "http", "127.0.0.1")
 	secure := newSite(t, "https", "planner.example")
@@ -28,7 +29,8 @@ func TestBrowserConsent(t *testing.T) {
 		b.open(address)
 		b.logIn(alice)
 		b.expect(200, "Allow access to your account?")
-		b.says("alice", "Holiday Planner", "registered by", "bob", "Read what is yours", "Change what is yours", "a program on this computer", client.URL+"/back")
+		b.says("alice", "Holiday Planner", "registered by", "bob", "Read what is yours", "Change what is yours",
+			"a program on this computer", client.URL+"/back")
 		b.press("Allow")
 		b.expect(200, "Back at the client")
 		got := b.URL().Query()
@@ -54,7 +56,8 @@ func TestBrowserConsent(t *testing.T) {
 		address, _ := s.authorizeURL(app, "scope", "read groups")
 		b.open(address)
 		b.expect(200, "Allow access to your account?")
-		news := evaluate[[]string](b, `[...document.querySelectorAll(".clauses li")].filter(l => l.innerText.includes("New")).map(l => l.querySelector("code").innerText)`)
+		news := evaluate[[]string](b,
+			`[...document.querySelectorAll(".clauses li")].filter(l => l.innerText.includes("New")).map(l => l.querySelector("code").innerText)`)
 		if !slices.Equal(news, []string{"groups"}) {
 			t.Errorf("marked as new is %q", news)
 		}
@@ -68,7 +71,8 @@ func TestBrowserConsent(t *testing.T) {
 
 	t.Run("a public client is always asked", func(t *testing.T) {
 		b := b.in(t)
-		public := s.application(t, "--name", "Pocket", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+		public := s.application(t, "--name", "Pocket", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", client.URL+"/back")
 		for range 2 {
 			address, _ := s.authorizeURL(public, "scope", "read")
 			b.open(address)
@@ -122,7 +126,8 @@ func TestBrowserConsent(t *testing.T) {
 	t.Run("a client may send its visitor on to anywhere", func(t *testing.T) {
 		b := b.in(t)
 		b.hosts[secure.Host] = true
-		onward := s.application(t, "--name", "Onward", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/onward")
+		onward := s.application(t, "--name", "Onward", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", client.URL+"/onward")
 		client.redirect("/onward", secure.URL+"/back")
 		address, _ := s.authorizeURL(onward, "scope", "read")
 		b.open(address)
@@ -135,7 +140,8 @@ func TestBrowserConsent(t *testing.T) {
 
 	t.Run("an answer to a scheme of an app leaves the browser", func(t *testing.T) {
 		b := s.window(t, browser, "")
-		phone := s.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.phone:/back")
+		phone := s.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", "com.example.phone:/back")
 		address, _ := s.authorizeURL(phone, "scope", "read", "state", "xyz")
 		b.open(address)
 		b.logIn(alice)
@@ -144,7 +150,8 @@ func TestBrowserConsent(t *testing.T) {
 		waitFor(t, "the browser goes to com.example.phone:/back", func() bool {
 			return slices.ContainsFunc(b.requests(), func(sent string) bool {
 				u, err := url.Parse(sent)
-				return err == nil && u.Scheme == "com.example.phone" && u.Query().Get("state") == "xyz" && s.secret(u.Query().Get("code")) != ""
+				return err == nil && u.Scheme == "com.example.phone" && u.Query().Get("state") == "xyz" &&
+					s.secret(u.Query().Get("code")) != ""
 			})
 		})
 	})
@@ -152,11 +159,13 @@ func TestBrowserConsent(t *testing.T) {
 	t.Run("a window that the client opened can tell the client", func(t *testing.T) {
 		b := b.in(t)
 		client.page("/tells", `<h1>Told</h1><script>opener.postMessage("done", "*")</script>`)
-		popup := s.application(t, "--name", "Popup", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/tells")
+		popup := s.application(t, "--name", "Popup", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", client.URL+"/tells")
 		address, _ := s.authorizeURL(popup, "scope", "read")
 		b.open(client.page("/opens", `<h1>Client</h1><button>Sign in</button><script>
 			onmessage = e => { document.querySelector("h1").innerText = e.data };
-			document.querySelector("button").onclick = () => window.open("`+strings.ReplaceAll(address, "&", "\\x26")+`")</script>`))
+			document.querySelector("button").onclick = () => window.open("`+strings.ReplaceAll(address, "&", "\\x26")+
+			`")</script>`))
 		b.do(b.click(b.find("button", "Sign in")))
 		other := b.opened(s.URL+"/o/authorize/", client.Host)
 		other.press("Allow")
@@ -166,12 +175,14 @@ func TestBrowserConsent(t *testing.T) {
 	t.Run("a name that a stranger chose stays within its quotes", func(t *testing.T) {
 		b := b.in(t)
 		const name = `Mandate Security</q></p><h1>Your session has expired</h1> Press Allow to go on`
-		liar := s.application(t, "--name", name, "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+		liar := s.application(t, "--name", name, "--client-type", "public", "--grant", "authorization_code", "--redirect-uri",
+			client.URL+"/back")
 		address, _ := s.authorizeURL(liar, "scope", "read")
 		b.open(address)
 		b.expect(200, "Allow access to your account?")
 		quoted := evaluate[[]string](b, `[...document.querySelectorAll(".asker .claimed q")].map(q => q.innerText)`)
-		rest := evaluate[string](b, `(document.querySelector(".asker .claimed").remove(), document.title + document.documentElement.outerHTML)`)
+		rest := evaluate[string](b,
+			`(document.querySelector(".asker .claimed").remove(), document.title + document.documentElement.outerHTML)`)
 		if !slices.Equal(quoted, []string{name}) || strings.Contains(rest, "Press Allow to go on") {
 			t.Errorf("the name stands elsewhere than between the quotes of %q", quoted)
 		}
@@ -180,11 +191,13 @@ func TestBrowserConsent(t *testing.T) {
 	t.Run("a long name is shown to its end on a phone", func(t *testing.T) {
 		b := b.in(t)
 		b.do(chromedp.EmulateViewport(360, 740))
-		longest := s.application(t, "--name", strings.TrimSpace(strings.Repeat("Holiday Planner ", 9)), "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+		longest := s.application(t, "--name", strings.TrimSpace(strings.Repeat("Holiday Planner ", 9)), "--client-type",
+			"public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
 		address, _ := s.authorizeURL(longest, "scope", "read")
 		b.open(address)
 		b.expect(200, "Allow access to your account?")
-		if cut := evaluate[[]string](b, `[...document.querySelectorAll(".asker *")].filter(e => e.scrollHeight > e.clientHeight + 2 && getComputedStyle(e).overflow == "hidden").map(e => e.className)`); len(cut) > 0 {
+		if cut := evaluate[[]string](b,
+			`[...document.querySelectorAll(".asker *")].filter(e => e.scrollHeight > e.clientHeight + 2 && getComputedStyle(e).overflow == "hidden").map(e => e.className)`); len(cut) > 0 {
 			t.Errorf("the page cuts %q", cut)
 		}
 	})

@@ -28,7 +28,8 @@ func TestBrowserDemo(t *testing.T) {
 	b.says("Web", "admin", demo.URL+"/demo/callback")
 	b.press("Allow")
 	b.expect(200, "The code flow, step by step")
-	b.says("GET /o/authorize/", "grant_type=authorization_code", `"token_type": "Bearer"`, `"active": true`, "grant_type=refresh_token")
+	b.says("GET /o/authorize/", "grant_type=authorization_code", `"token_type": "Bearer"`, `"active": true`,
+		"grant_type=refresh_token")
 	token := regexp.MustCompile(`"access_token": "(mat_[^"]+)"`).FindStringSubmatch(b.text())
 	if token == nil {
 		t.Fatalf("the page shows no token:\n%s", b.text())
@@ -74,7 +75,8 @@ func startDemo(t *testing.T) (*server, string, person) {
 			t.Errorf("the demo ended with %d:\n%s", code, demo.log.String())
 		}
 	})
-	waitFor(t, "the demo has printed its last line", func() bool { return strings.Contains(demo.log.String(), "application list\n") })
+	waitFor(t, "the demo has printed its last line",
+		func() bool { return strings.Contains(demo.log.String(), "application list\n") })
 	printed := demo.log.String()
 	link := regexp.MustCompile(`http://\S+/demo/`).FindString(printed)
 	password := regexp.MustCompile(`(?m)^  alice +(\S+)$`).FindStringSubmatch(printed)
@@ -110,11 +112,13 @@ func (s *server) signsInTo(t *testing.T, b *tab, site, algorithm string) {
 	claims := s.verified(t, application{ClientID: id, ClientSecret: secret}, algorithm, find(`"id_token": "([^"]+)"`))
 	for name, want := range map[string]string{"aud": id, "nonce": find(`&nonce=(\S+)`), "sub": find(`"sub": "([^"]+)"`)} {
 		if claims[name] != want || find(`"`+name+`": "([^"]+)"`) != want {
-			t.Errorf("%s: %s is %v, and the page shows %q, want %q", algorithm, name, claims[name], find(`"`+name+`": "([^"]+)"`), want)
+			t.Errorf("%s: %s is %v, and the page shows %q, want %q", algorithm, name, claims[name],
+				find(`"`+name+`": "([^"]+)"`), want)
 		}
 	}
 	b.says(`"alg": "`+algorithm+`"`, "GET /o/userinfo/", `"email": "alice@example.org"`, `"given_name": "Alice"`,
-		"The signature is", "nonce is the value", "iss is the server that received the request", "with another sub, the same signature is refused")
+		"The signature is", "nonce is the value", "iss is the server that received the request",
+		"with another sub, the same signature is refused")
 	// The subject of the ID token and that of UserInfo.
 	if n := strings.Count(shown, `"sub": "`+find(`"sub": "([^"]+)"`)+`"`); n != 2 {
 		t.Errorf("%s: the page shows the same sub %d times, want 2", algorithm, n)
@@ -160,7 +164,8 @@ func (s *server) provesTo(t *testing.T, b *tab, site, says string) {
 		want string
 	}{
 		"as a bearer token": {bearer(token), "is bound to a key"},
-		"with the proof of the page": {sending(func(r *http.Request, _ url.Values) { r.Header.Set("Authorization", "DPoP "+token) }, proof),
+		"with the proof of the page": {
+			sending(func(r *http.Request, _ url.Values) { r.Header.Set("Authorization", "DPoP "+token) }, proof),
 			"used before"},
 		"with a key of the test": {newHolder(t).dpop(t, token), "another key"},
 	} {

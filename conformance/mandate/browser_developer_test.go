@@ -37,8 +37,10 @@ func TestBrowserApplications(t *testing.T) {
 		b.press("Register application")
 		b.expect(422, "Register an application")
 
-		wrong := evaluate[[]string](b, `[...document.querySelectorAll(".wrong > label, .wrong > legend")].map(e => e.innerText)`)
-		if want := []string{"Name", "Grants", "Redirect URIs", "Access token, in seconds (optional)"}; !slices.Equal(wrong, want) {
+		wrong := evaluate[[]string](b,
+			`[...document.querySelectorAll(".wrong > label, .wrong > legend")].map(e => e.innerText)`)
+		if want := []string{"Name", "Grants", "Redirect URIs", "Access token, in seconds (optional)"}; !slices.Equal(wrong,
+			want) {
 			t.Errorf("errors stand beside %q, want %q", wrong, want)
 		}
 		if b.value("Redirect URIs") != typed || b.value("Access token, in seconds (optional)") != "ten hours" ||
@@ -47,7 +49,8 @@ func TestBrowserApplications(t *testing.T) {
 			t.Errorf("what was typed is lost: %q", b.value("Redirect URIs"))
 		}
 		b.says("https://planner.example/back#here must not have a fragment")
-		if lines := evaluate[[]string](b, `document.getElementById("redirect_uris-error").innerText.split("\n").filter(l => l.includes("planner.example") || l.includes("javascript:"))`); len(lines) != 3 {
+		if lines := evaluate[[]string](b,
+			`document.getElementById("redirect_uris-error").innerText.split("\n").filter(l => l.includes("planner.example") || l.includes("javascript:"))`); len(lines) != 3 {
 			t.Errorf("the three wrong redirect URIs stand on the lines %q", lines)
 		}
 		// The summary of errors comes first, and each of its lines links to its field.
@@ -75,7 +78,8 @@ func TestBrowserApplications(t *testing.T) {
 		b.press("Register application")
 		b.expect(200, "Holiday Planner")
 		b.says("The application is registered.", "Copy it now. You will not see it again.", "600 seconds (10 minutes)")
-		app = application{ClientSecret: s.secret(b.value("Client secret")), ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`)}
+		app = application{ClientSecret: s.secret(b.value("Client secret")),
+			ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`)}
 
 		// A browser lets a page write to the clipboard when a person presses a button. One without any window asks.
 		for _, access := range []string{"clipboard-read", "clipboard-write"} {
@@ -86,9 +90,11 @@ func TestBrowserApplications(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for button, want := range map[string]string{"Copy the client secret": app.ClientSecret, "Copy the client ID": app.ClientID} {
+		for button, want := range map[string]string{"Copy the client secret": app.ClientSecret,
+			"Copy the client ID": app.ClientID} {
 			b.do(b.click(b.find("button", button)))
-			b.until(`[...document.querySelectorAll("button")].some(b => b.textContent == ` + quote("Copied"+strings.TrimPrefix(button, "Copy")) + `)`)
+			b.until(`[...document.querySelectorAll("button")].some(b => b.textContent == ` +
+				quote("Copied"+strings.TrimPrefix(button, "Copy")) + `)`)
 			if got := evaluate[string](b, `navigator.clipboard.readText()`); got != want {
 				t.Errorf("%s: the clipboard holds %q, want %q", button, got, want)
 			}
@@ -100,12 +106,14 @@ func TestBrowserApplications(t *testing.T) {
 		// The browser keeps the page for its back button, although no-store is set.
 		b.follow("Account")
 		b.back()
-		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) || !strings.Contains(html, app.ClientID) {
+		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) ||
+			!strings.Contains(html, app.ClientID) {
 			t.Error("the way back leads to the secret, or not to the application")
 		}
 		b.reload()
 		b.expect(200, "Holiday Planner")
-		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) || strings.Contains(html, "is registered") {
+		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) ||
+			strings.Contains(html, "is registered") {
 			t.Error("the secret or the notice is shown again")
 		}
 	})
@@ -177,8 +185,10 @@ func TestBrowserApplications(t *testing.T) {
 		b.press("Register application")
 		b.expect(422, "Register an application")
 		b.summarizes("Skip the consent page")
-		if !evaluate[bool](b, `document.getElementById("skip_consent").checked`) || len(b.all("checkbox", "Skip the consent page")) != 1 ||
-			!strings.Contains(said(b.all("checkbox", "Skip the consent page")[0].Description), "Any program on the computer of a person") {
+		if !evaluate[bool](b, `document.getElementById("skip_consent").checked`) ||
+			len(b.all("checkbox", "Skip the consent page")) != 1 ||
+			!strings.Contains(said(b.all("checkbox", "Skip the consent page")[0].Description),
+				"Any program on the computer of a person") {
 			t.Error("the switch is off again, or does not say what is wrong with it")
 		}
 	})

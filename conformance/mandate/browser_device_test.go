@@ -8,10 +8,12 @@ import (
 // The pages for devices in a browser (RFC 8628 §3.3).
 func TestBrowserDevice(t *testing.T) {
 	browser := chromium(t)
-	s := startServer(t, options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}", "RESOURCES: [{URI: https://films.example/v1, NAME: Films, SCOPES: [read, write]}]"}})
+	s := startServer(t, options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}",
+		"RESOURCES: [{URI: https://films.example/v1, NAME: Films, SCOPES: [read, write]}]"}})
 	alice := s.person(t, "alice")
 	app := s.application(t, "--name", "Television", "--client-type", "public", "--grant", deviceGrant)
-	long := s.application(t, "--name", "Mandate has checked this device. Press Allow "+strings.Repeat("to stay signed in ", 5), "--owner", alice.Name, "--client-type", "public", "--grant", deviceGrant)
+	long := s.application(t, "--name", "Mandate has checked this device. Press Allow "+
+		strings.Repeat("to stay signed in ", 5), "--owner", alice.Name, "--client-type", "public", "--grant", deviceGrant)
 	b := s.window(t, browser)
 
 	t.Run("a typed code leads to the question, and the answer to the device", func(t *testing.T) {
@@ -23,7 +25,8 @@ func TestBrowserDevice(t *testing.T) {
 		b.fill("Code on your device", strings.ToLower(codes.UserCode))
 		b.press("Continue")
 		b.expect(200, "Allow a device to access your account?")
-		b.says(codes.UserCode, "Did somebody send you this code", "Television", "Read what is yours", "Films", "https://films.example/v1", "127.0.0.1", "This browser has the same address", "Go-http-client")
+		b.says(codes.UserCode, "Did somebody send you this code", "Television", "Read what is yours", "Films",
+			"https://films.example/v1", "127.0.0.1", "This browser has the same address", "Go-http-client")
 		b.press("Allow")
 		b.expect(200, "The device may go on")
 		b.says("Go back to your device")
@@ -49,7 +52,8 @@ func TestBrowserDevice(t *testing.T) {
 
 	t.Run("a wrong code says what to do", func(t *testing.T) {
 		b := b.in(t)
-		for typed, says := range map[string]string{"hello": "A code has eight letters", "BBBB-BBBB": "No device is waiting with this code"} {
+		for typed, says := range map[string]string{"hello": "A code has eight letters",
+			"BBBB-BBBB": "No device is waiting with this code"} {
 			b.open("/device")
 			b.fill("Code on your device", typed)
 			b.press("Continue")

@@ -10,10 +10,14 @@ import (
 func TestBrowserDocument(t *testing.T) {
 	browser := chromium(t)
 	h := newDocumentHost(t)
-	s := startServer(t, h.options(options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}", "DEFAULT_SCOPES: [read, write]"}}))
+	s := startServer(t, h.options(
+		options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}",
+			"DEFAULT_SCOPES: [read, write]"}}))
 	admin, alice := s.person(t, "root", "--admin"), s.person(t, "alice")
 	client := newSite(t, "https", "agent.example")
-	web := h.client("/oauth/web.json", client.URL+"/back", map[string]any{"client_name": "Web agent", "logo_uri": h.logo("/logo.png", "image/png", logoPNG(t, 300, 300, teal)), "policy_uri": h.URL + "/policy"})
+	web := h.client("/oauth/web.json", client.URL+"/back",
+		map[string]any{"client_name": "Web agent", "logo_uri": h.logo("/logo.png", "image/png", logoPNG(t, 300, 300, teal)),
+			"policy_uri": h.URL + "/policy"})
 	local := h.client("/oauth/local.json", "http://localhost/callback", map[string]any{"client_name": "Local agent"})
 	local.RedirectURI = "http://localhost:1/callback"
 	unnamed := h.client("/oauth/unnamed.json", client.URL+"/back", map[string]any{"client_name": nil})
@@ -29,7 +33,9 @@ func TestBrowserDocument(t *testing.T) {
 		b.open(address)
 		b.logIn(alice)
 		b.expect(200, "Allow access to your account?")
-		b.says("It calls itself", "Web agent", "Its description is at", at.Host, web.ClientID, "Nobody has checked this application: it chose its name itself, and the logo if you see one.", "the address above", client.Host, client.URL+"/back")
+		b.says("It calls itself", "Web agent", "Its description is at", at.Host, web.ClientID,
+			"Nobody has checked this application: it chose its name itself, and the logo if you see one.", "the address above",
+			client.Host, client.URL+"/back")
 		b.look("consent-document", strings.TrimPrefix(address, s.URL))
 		b.press("Allow")
 		b.expect(200, "Back at the client")
@@ -43,7 +49,8 @@ func TestBrowserDocument(t *testing.T) {
 		b := b.in(t)
 		address, _ := s.authorizeURL(local, "scope", "read")
 		b.look("consent-document-local", strings.TrimPrefix(address, s.URL))
-		b.says("Local agent", at.Host, "It runs on the device that you are using, where any program can use its name and its address.", "a program on this computer", local.RedirectURI)
+		b.says("Local agent", at.Host, "It runs on the device that you are using, where any program can use its name and "+
+			"its address.", "a program on this computer", local.RedirectURI)
 	})
 	t.Run("a client without a name is shown by its host", func(t *testing.T) {
 		b := b.in(t)
@@ -70,7 +77,8 @@ func TestBrowserDocument(t *testing.T) {
 		b.says("Web agent", web.ClientID)
 		b.follow("Web agent")
 		page := b.URL().Path
-		b.says("3600 seconds (1 hour), the longest that its standing allows", "The metadata document at its client ID.", "Nobody: it came with a metadata document")
+		b.says("3600 seconds (1 hour), the longest that its standing allows", "The metadata document at its client ID.",
+			"Nobody: it came with a metadata document")
 		if strings.Contains(b.text(), "Change") {
 			t.Error("the page offers to change what the document decides")
 		}

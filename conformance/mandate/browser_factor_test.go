@@ -105,7 +105,8 @@ func TestBrowserStoryLostPhone(t *testing.T) {
 // A person adds an authenticator app, signs in with it, and makes recovery codes.
 func TestBrowserFactor(t *testing.T) {
 	browser := chromium(t)
-	s := startServer(t, options{settings: []string{"SECOND_FACTOR: everybody"}, provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	s := startServer(t, options{settings: []string{"SECOND_FACTOR: everybody"},
+		provider: []string{"OIDC_ENABLED: true", openidScopes}})
 	alice, root := s.person(t, "alice.with.a.rather.long.name@department.example.org"), s.person(t, "root", "--admin")
 	b := s.window(t, browser)
 	b.open("/login/")
@@ -113,7 +114,8 @@ func TestBrowserFactor(t *testing.T) {
 	b.look("account-factor-demanded", "/account/", func() { b.says("This server requires a second factor from ") })
 	b.follow("Add an authenticator app")
 	b.expect(200, "Add an authenticator app")
-	if width := evaluate[float64](b, `document.querySelector(".qr").naturalWidth && document.querySelector(".qr").getBoundingClientRect().width`); width < 200 {
+	if width := evaluate[float64](b,
+		`document.querySelector(".qr").naturalWidth && document.querySelector(".qr").getBoundingClientRect().width`); width < 200 {
 		t.Errorf("the QR code is %v pixels wide", width)
 	}
 	b.fill("Code", "000000")
@@ -141,7 +143,10 @@ func TestBrowserFactor(t *testing.T) {
 		t.Errorf("the focus is at %s", other.focused())
 	}
 	other.look("factor", "/login/factor/?next=/account/")
-	other.look("factor-wrong", "/login/factor/?next=/account/", func() { other.fill("Code", "1"); other.press("Continue") })
+	other.look("factor-wrong", "/login/factor/?next=/account/", func() {
+		other.fill("Code", "1")
+		other.press("Continue")
+	})
 	other.unfold("I do not have my app here")
 	other.look("factor-recovery-wrong", "/login/factor/?next=/account/", func() {
 		other.unfold("I do not have my app here")

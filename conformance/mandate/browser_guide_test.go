@@ -10,11 +10,13 @@ func TestBrowserAdministratorsGuide(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{})
 	admin := s.person(t, "root", "--admin", "--email", "root@example.org", "--first-name", "Robin", "--last-name", "Ode")
-	app := s.application(t, "--name", "Company wiki", "--grant", "authorization_code", "--redirect-uri", "https://wiki.example.org/callback", "--pkce", "required")
+	app := s.application(t, "--name", "Company wiki", "--grant", "authorization_code", "--redirect-uri",
+		"https://wiki.example.org/callback", "--pkce", "required")
 	for range 3 {
 		s.push(t, app, params("response_type", "code", "redirect_uri", app.RedirectURI))
 	}
-	s.person(t, "ann", "--email", "ann@example.org", "--email-verified", "--first-name", "Ann", "--last-name", "Hargreaves")
+	s.person(t, "ann", "--email", "ann@example.org", "--email-verified", "--first-name", "Ann", "--last-name",
+		"Hargreaves")
 	b := s.window(t, browser)
 	b.open("/login/")
 	b.logIn(admin)

@@ -63,7 +63,8 @@ func TestBrowserIdentityPages(t *testing.T) {
 	browser := chromium(t)
 	c, long := newCompany(t, "company"), &company{name: "long", issuer: "http://127.0.0.1:1"}
 	long.shown = strings.Repeat("Extraordinarily ", 3) + "long name"
-	s := startServer(t, options{settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + ", " + long.setting("") + "]"}})
+	s := startServer(t, options{settings: []string{privateNetworks,
+		"SIGN_IN_SERVERS: [" + c.setting("") + ", " + long.setting("") + "]"}})
 	c.start(t, s)
 	c.employee(t, "ann")
 	ann, root := s.person(t, "ann", "--email", "ann@company.example"), s.person(t, "root", "--admin")
@@ -100,5 +101,6 @@ func TestBrowserIdentityPages(t *testing.T) {
 	other.open("/login/?next=/device/")
 	other.signsInAt(c, "ann")
 	other.expect(403, "You could not be signed in")
-	other.look("identity-forged", "/login/with/company/callback/?code=x&state=y", func() { other.expect(400, "You could not be signed in") })
+	other.look("identity-forged", "/login/with/company/callback/?code=x&state=y",
+		func() { other.expect(400, "You could not be signed in") })
 }

@@ -9,7 +9,9 @@ import (
 // An administrator makes an initial access token in a browser, sees it once, and deletes it.
 func TestBrowserRegistrationTokens(t *testing.T) {
 	browser := chromium(t)
-	s := startServer(t, options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours, openid: Sign you in}", "DEFAULT_SCOPES: [read]", "OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true"}})
+	s := startServer(t, options{
+		provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours, openid: Sign you in}",
+			"DEFAULT_SCOPES: [read]", "OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true"}})
 	admin := s.person(t, "root", "--admin")
 	b := s.window(t, browser)
 	b.open("/admin/registration-tokens/")
@@ -35,7 +37,8 @@ func TestBrowserRegistrationTokens(t *testing.T) {
 	}
 	b.open("/admin/registration-tokens/")
 	b.says("1 use is left", "authorization_code")
-	if strings.Contains(b.text(), "Copy it now") || evaluate[bool](b, `document.documentElement.outerHTML.includes("mit_")`) {
+	if strings.Contains(b.text(), "Copy it now") ||
+		evaluate[bool](b, `document.documentElement.outerHTML.includes("mit_")`) {
 		t.Error("the page shows the token a second time")
 	}
 
@@ -43,7 +46,8 @@ func TestBrowserRegistrationTokens(t *testing.T) {
 	b.expect(200, "Delete this initial access token?")
 	b.press("Delete the token")
 	b.says("The initial access token is deleted.", "There is no initial access token.")
-	if err := s.registration(t, bearer(token), `{"redirect_uris":["https://tool.example/2"]}`).refused(401, "invalid_token"); err != nil {
+	if err := s.registration(t, bearer(token), `{"redirect_uris":["https://tool.example/2"]}`).refused(401,
+		"invalid_token"); err != nil {
 		t.Error(err)
 	}
 }
@@ -52,7 +56,9 @@ func TestBrowserRegistrationTokens(t *testing.T) {
 func TestBrowserRegistrationTokensFitAPhone(t *testing.T) {
 	browser := chromium(t)
 	long := "ledger:entries:write:with:all:that:hangs:on:them"
-	s := startServer(t, options{provider: []string{`SCOPES: {read: Read what is yours, "` + long + `": "Write the entries of the ledger, with all that hangs on them"}`, "REGISTRATION_WITH_TOKEN: true"}})
+	s := startServer(t, options{
+		provider: []string{`SCOPES: {read: Read what is yours, "` + long +
+			`": "Write the entries of the ledger, with all that hangs on them"}`, "REGISTRATION_WITH_TOKEN: true"}})
 	admin := s.person(t, strings.Repeat("administrator.", 8)+"root", "--admin")
 	b := s.window(t, browser)
 	b.open("/admin/registration-tokens/")

@@ -38,7 +38,8 @@ func TestApplicationKeys(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		root, alice, own := s.person(t, "root", "--admin"), s.person(t, "alice"), newStatementIssuer(t, "page")
-		app := s.application(t, "--name", "robot", "--client-id", "robot", "--owner", alice.Name, "--grant", "client_credentials",
+		app := s.application(t, "--name", "robot", "--client-id", "robot", "--owner", alice.Name, "--grant",
+			"client_credentials",
 			"--auth-method", "private_key_jwt", "--jwks", keysFile(t, own.keySet(t)))
 		b := s.signIn(t, root, "/o/applications/")
 		b.click(t, "robot")
@@ -51,11 +52,13 @@ func TestApplicationKeys(t *testing.T) {
 		}
 		key, kid := testPrivateKey(t, s, "{"+strings.ReplaceAll(text, "&#34;", `"`))
 		b.open(t, at)
-		if strings.Contains(b.Body, "private key, for testing") || !strings.Contains(b.Body, kid) || !strings.Contains(b.Body, "<code dir=\"ltr\">ES256</code>") {
+		if strings.Contains(b.Body, "private key, for testing") || !strings.Contains(b.Body, kid) ||
+			!strings.Contains(b.Body, "<code dir=\"ltr\">ES256</code>") {
 			t.Errorf("the second time the page shows %s", b.Body)
 		}
 		sign := func() auth {
-			return asserting(signHeader(t, member{"alg": "ES256", "kid": kid, "typ": "JWT"}, s.assertionClaims(app.ClientID, nil), key))
+			return asserting(signHeader(t, member{"alg": "ES256", "kid": kid, "typ": "JWT"},
+				s.assertionClaims(app.ClientID, nil), key))
 		}
 		waitFor(t, "the test key works", func() bool {
 			got, _ := s.token(t, sign(), forItself)
@@ -69,11 +72,12 @@ func TestApplicationKeys(t *testing.T) {
 			return strings.Count(keys, "Last used: Never") == 4 && strings.Count(keys, "Last used: ") == 6
 		})
 		for field, wrong := range map[string]url.Values{
-			"jwks unreadable":  params("jwks", `{"keys":[`),
-			"jwks private":     params("jwks", `{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"c2VjcmV0LWtleQ"}`),
-			"jwks PEM":         params("jwks", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LWtleQ\n-----END PRIVATE KEY-----"),
-			"jwks weak":        params("jwks", `{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`),
-			"jwks same kid":    params("jwks", `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","kid":"a"},{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","kid":"a"}]}`),
+			"jwks unreadable": params("jwks", `{"keys":[`),
+			"jwks private":    params("jwks", `{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"c2VjcmV0LWtleQ"}`),
+			"jwks PEM":        params("jwks", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LWtleQ\n-----END PRIVATE KEY-----"),
+			"jwks weak":       params("jwks", `{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`),
+			"jwks same kid": params("jwks",
+				`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","kid":"a"},{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","kid":"a"}]}`),
 			"jwks_uri both":    params("jwks_uri", "https://keys.example/"),
 			"jwks_uri no TLS":  params("jwks", "", "jwks_uri", "http://keys.example/"),
 			"jwks none at all": params("jwks", ""),
@@ -101,7 +105,8 @@ func TestBrowserKeys(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{})
 	admin := s.person(t, "root", "--admin")
-	s.application(t, "--name", "robot", "--client-id", "robot", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks", keysFile(t, newStatementIssuer(t, "page").keySet(t)))
+	s.application(t, "--name", "robot", "--client-id", "robot", "--grant", "client_credentials", "--auth-method",
+		"private_key_jwt", "--jwks", keysFile(t, newStatementIssuer(t, "page").keySet(t)))
 	b := s.window(t, browser)
 	b.open("/o/applications/")
 	b.logIn(admin)
@@ -159,7 +164,8 @@ func TestBrowserRegistersAKey(t *testing.T) {
 	b.tick("checkbox", "Accept assertions for an endpoint")
 	b.fill("Public keys (JWK Set) (optional)", keys.keySet(t))
 	b.press("Register application")
-	b.says("The application is registered.", "FAPI 2.0 Security Profile", "None: the application authenticates with its private key.")
+	b.says("The application is registered.", "FAPI 2.0 Security Profile",
+		"None: the application authenticates with its private key.")
 	if len(b.all("button", "Copy the client secret")) != 0 {
 		t.Error("the page shows a secret")
 	}

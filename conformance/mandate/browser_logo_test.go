@@ -25,7 +25,9 @@ func circle(side int, c color.Color) image.Image {
 func TestBrowserLogo(t *testing.T) {
 	browser := chromium(t)
 	h := newDocumentHost(t)
-	s := startServer(t, h.options(options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}", "DEFAULT_SCOPES: [read, write]"}}))
+	s := startServer(t, h.options(
+		options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}",
+			"DEFAULT_SCOPES: [read, write]"}}))
 	alice := s.person(t, "alice")
 	ink, white := color.NRGBA{22, 33, 31, 255}, color.NRGBA{255, 255, 255, 255}
 	square := h.logo("/square.png", "image/png", logoPNG(t, 300, 300, teal))
@@ -39,7 +41,8 @@ func TestBrowserLogo(t *testing.T) {
 	shown := func(b *tab) box {
 		b.Helper()
 		b.until("document.querySelector('.logo').complete")
-		return evaluate[box](b, "(() => { const i = document.querySelector('.logo'), r = i.getBoundingClientRect(); return {Natural: i.naturalWidth, Width: r.width, Height: r.height} })()")
+		return evaluate[box](b, "(() => { const i = document.querySelector('.logo'), r = i.getBoundingClientRect(); return "+
+			"{Natural: i.naturalWidth, Width: r.width, Height: r.height} })()")
 	}
 
 	t.Run("the login page and the consent page", func(t *testing.T) {
@@ -63,7 +66,8 @@ func TestBrowserLogo(t *testing.T) {
 
 	t.Run("every logo has the same size", func(t *testing.T) {
 		b := b.in(t)
-		for name, file := range map[string][]byte{"wide": logoPNG(t, 1024, 100, teal), "high": logoPNG(t, 20, 600, teal), "transparent-dark": encodedPNG(t, circle(400, ink)),
+		for name, file := range map[string][]byte{"wide": logoPNG(t, 1024, 100, teal), "high": logoPNG(t, 20, 600, teal),
+			"transparent-dark":  encodedPNG(t, circle(400, ink)),
 			"transparent-light": encodedPNG(t, circle(400, white)), "small": logoPNG(t, 16, 16, teal)} {
 			consent(b, name, s.registersLogo(t, h, name, h.logo("/"+name+".png", "image/png", file)))
 			if got := shown(b); got != (box{96, 48, 48}) {
@@ -89,8 +93,11 @@ func TestBrowserLogo(t *testing.T) {
 
 	t.Run("the page for devices", func(t *testing.T) {
 		b := b.in(t)
-		app := asApplication(s.registers(t, bearer(s.initialToken(t, "--may", "authorization_code,"+deviceGrant)), member{"client_name": "Television", "redirect_uris": []string{h.URL + "/tv"},
-			"grant_types": []string{"authorization_code", deviceGrant}, "token_endpoint_auth_method": "none", "logo_uri": square, "policy_uri": h.URL + "/policy"}), "")
+		app := asApplication(s.registers(t, bearer(s.initialToken(t, "--may", "authorization_code,"+deviceGrant)),
+			member{"client_name": "Television", "redirect_uris": []string{h.URL + "/tv"},
+				"grant_types": []string{"authorization_code", deviceGrant}, "token_endpoint_auth_method": "none",
+				"logo_uri":   square,
+				"policy_uri": h.URL + "/policy"}), "")
 		codes := s.askDevice(t, app, "scope", "read write")
 		b.look("logo-device", codes.VerificationURIComplete, func() { b.press("Continue") })
 		b.says("Television", "Its privacy policy")

@@ -13,7 +13,8 @@ func TestBrowserLogout(t *testing.T) {
 	alice := s.person(t, "alice")
 	client := newSite(t, "https", "shop.example")
 	bye := client.page("/bye", "<h1>See you</h1>")
-	app := s.application(t, "--name", "Holiday Planner", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back", "--post-logout-redirect-uri", bye)
+	app := s.application(t, "--name", "Holiday Planner", "--grant", "authorization_code", "--redirect-uri",
+		client.URL+"/back", "--post-logout-redirect-uri", bye)
 	b := s.window(t, browser, client.Host)
 	signIn := func() tokens {
 		t.Helper()
@@ -76,7 +77,8 @@ func TestBrowserLoginAgain(t *testing.T) {
 	browser := chromium(t)
 	s := openidServer(t, newSQLite(t))
 	app := s.relyingParty(t)
-	for name, who := range map[string]string{"short": "alice", "long": strings.Repeat("bartholomew", 13), "persian": "مریم"} {
+	for name, who := range map[string]string{"short": "alice", "long": strings.Repeat("bartholomew", 13),
+		"persian": "مریم"} {
 		somebody := s.person(t, who)
 		b := s.window(t, browser)
 		b.open("/login/")
@@ -89,7 +91,8 @@ func TestBrowserLoginAgain(t *testing.T) {
 		}
 		b.press("Sign in")
 		b.expect(422, "Sign in again")
-		b.look("login-other-"+name, first(s.authorizeURL(app, "scope", "openid", "prompt", "select_account", "login_hint", "bob")))
+		b.look("login-other-"+name,
+			first(s.authorizeURL(app, "scope", "openid", "prompt", "select_account", "login_hint", "bob")))
 		if b.focused() != "password" {
 			t.Errorf("the focus is at %s, not at the password", b.focused())
 		}

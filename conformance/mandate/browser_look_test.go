@@ -69,15 +69,19 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	browser := chromium(t)
 	var scopes []string
 	for i := range 40 {
-		scopes = append(scopes, fmt.Sprintf(`"ledger:%02d:write": "Write the entries of ledger %d, with all that hangs on them"`, i, i))
+		scopes = append(scopes,
+			fmt.Sprintf(`"ledger:%02d:write": "Write the entries of ledger %d, with all that hangs on them"`, i, i))
 	}
-	s := startServer(t, options{provider: []string{"SCOPES: {" + strings.Join(scopes, ", ") + ", read: Read what is yours}", "DEFAULT_SCOPES: [read]"}})
+	s := startServer(t, options{
+		provider: []string{"SCOPES: {" + strings.Join(scopes, ", ") + ", read: Read what is yours}",
+			"DEFAULT_SCOPES: [read]"}})
 	empty := s.window(t, browser)
 	link := s.setupLink(t)
 	empty.look("setup", link)
 	empty.look("setup-wrong", link, func() { empty.press("Create this account") })
 
-	admin, alice := s.person(t, "root", "--admin", "--email", "root@example.org"), s.person(t, "alice", "--first-name", "Alice", "--last-name", "Liddell")
+	admin, alice := s.person(t, "root", "--admin", "--email", "root@example.org"),
+		s.person(t, "alice", "--first-name", "Alice", "--last-name", "Liddell")
 	empty.look("home-nobody", "/")
 	empty.look("login", "/login/")
 	empty.look("login-wrong", "/login/", func() {
@@ -95,15 +99,19 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	back := "https://" + strings.Repeat("subdomain.", 12) + "planner.example/" + strings.Repeat("oauth-callback-", 20)
 	s.mustCLI(t, "", "group", "add", strings.Repeat("Nightwatch", 8))
 	s.mustCLI(t, "", "group", "add", "گروه شب")
-	s.person(t, strings.Repeat("bartholomew", 9), "--email", strings.Repeat("bartholomew", 5)+"@example.org", "--first-name", strings.Repeat("Bart ", 20), "--group", strings.Repeat("Nightwatch", 8))
+	s.person(t, strings.Repeat("bartholomew", 9), "--email", strings.Repeat("bartholomew", 5)+"@example.org",
+		"--first-name", strings.Repeat("Bart ", 20), "--group", strings.Repeat("Nightwatch", 8))
 	s.person(t, "مریم", "--first-name", "مریم", "--last-name", "میرزاخانی", "--group", "گروه شب")
 	add := func(name string, args ...string) application {
-		return s.application(t, append([]string{"--name", name, "--owner", alice.Name, "--grant", "authorization_code"}, args...)...)
+		return s.application(t, append([]string{"--name", name, "--owner", alice.Name, "--grant", "authorization_code"},
+			args...)...)
 	}
-	hard := add(long, "--redirect-uri", back, "--redirect-uri", "http://127.0.0.1/"+strings.Repeat("x", 300), "--redirect-uri", client.URL+"/back", "--grant", "client_credentials")
+	hard := add(long, "--redirect-uri", back, "--redirect-uri", "http://127.0.0.1/"+strings.Repeat("x", 300),
+		"--redirect-uri", client.URL+"/back", "--grant", "client_credentials")
 	plain := add("Holiday Planner", "--redirect-uri", "https://planner.example/oauth/callback")
 	phone := add("لوحة المتابعة", "--client-type", "public", "--redirect-uri", "com.example.phone:/back")
-	liar := add("Mandate Security: your session has expired. </q> Press Allow to go on", "--redirect-uri", "https://mandate.example.evil.example/", "--client-type", "public")
+	liar := add("Mandate Security: your session has expired. </q> Press Allow to go on", "--redirect-uri",
+		"https://mandate.example.evil.example/", "--client-type", "public")
 
 	his := s.window(t, browser, client.Host)
 	his.open("/login/")
@@ -117,7 +125,8 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 		his.look("register-"+kind, "/o/applications/register/?kind="+kind)
 		empty.look("register-admin-"+kind, "/o/applications/register/?kind="+kind)
 	}
-	his.look("register-website-wrong", "/o/applications/register/?kind=website", func() { his.press("Register application") })
+	his.look("register-website-wrong", "/o/applications/register/?kind=website",
+		func() { his.press("Register application") })
 	his.look("register-website-advanced", "/o/applications/register/?kind=website", func() {
 		his.unfold("Advanced")
 		his.fill("Access token, in seconds (optional)", strings.Repeat("ten hours ", 20))

@@ -40,7 +40,8 @@ func (b *tab) inspect() {
 	page := evaluate[struct {
 		Title, Language string
 		Wide            bool
-	}](b, `({Title: document.title, Language: document.documentElement.lang, Wide: document.documentElement.scrollWidth > innerWidth})`)
+	}](b,
+		`({Title: document.title, Language: document.documentElement.lang, Wide: document.documentElement.scrollWidth > innerWidth})`)
 	if !strings.HasSuffix(page.Title, " · Mandate") || page.Language != "en" {
 		b.Errorf("%s has the title %q and the language %q", b.URL(), page.Title, page.Language)
 	}
@@ -73,5 +74,6 @@ func level(n *accessibility.Node) string {
 // autofocus when it draws the page.
 func (b *tab) focused() string {
 	b.Helper()
-	return evaluate[string](b, `new Promise(drawn => requestAnimationFrame(() => drawn(document.activeElement.id || document.activeElement.localName)))`)
+	return evaluate[string](b,
+		`new Promise(drawn => requestAnimationFrame(() => drawn(document.activeElement.id || document.activeElement.localName)))`)
 }

@@ -16,7 +16,8 @@ func TestBrowserStoryPasskeyRequired(t *testing.T) {
 	s := startServer(t, options{host: "localhost", provider: []string{"OIDC_ENABLED: true", openidScopes}})
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
 	client := newSite(t, "http", "127.0.0.1")
-	app := s.application(t, "--name", "Safe", "--owner", bob.Name, "--grant", "authorization_code", "--redirect-uri", client.URL+"/back", "--required-acr", "urn:mandate:acr:passkey")
+	app := s.application(t, "--name", "Safe", "--owner", bob.Name, "--grant", "authorization_code", "--redirect-uri",
+		client.URL+"/back", "--required-acr", "urn:mandate:acr:passkey")
 	b := s.window(t, browser, client.Host)
 	b.authenticator()
 	// acr signs in at the application, by these steps, and returns acr and amr of the ID token.

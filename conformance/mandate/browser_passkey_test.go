@@ -28,10 +28,12 @@ func (b *tab) authenticator() *device {
 	b.Helper()
 	call(b, webauthn.Enable, webauthn.EnableParams{})
 	version := webauthn.Ctap2version("ctap2_1")
-	added := call(b, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
-		Protocol: webauthn.AuthenticatorProtocolCtap2, Ctap2version: version, Transport: webauthn.AuthenticatorTransportInternal,
-		HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
-	}})
+	added := call(b, webauthn.AddVirtualAuthenticator,
+		webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+			Protocol: webauthn.AuthenticatorProtocolCtap2, Ctap2version: version,
+			Transport:      webauthn.AuthenticatorTransportInternal,
+			HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+		}})
 	a := &device{b: b, id: added.AuthenticatorID}
 	a.suggests(false)
 	return a
@@ -42,11 +44,13 @@ func (b *tab) authenticator() *device {
 func (a *device) suggests(is bool) {
 	a.b.Helper()
 	if is {
-		call(a.b, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: a.quiet})
+		call(a.b, page.RemoveScriptToEvaluateOnNewDocument,
+			page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: a.quiet})
 		return
 	}
 	a.quiet = call(a.b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
-		Source: "if (window.PublicKeyCredential) PublicKeyCredential.isConditionalMediationAvailable = async () => false"}).Identifier
+		Source: "if (window.PublicKeyCredential) PublicKeyCredential.isConditionalMediationAvailable = async () => false"}).
+		Identifier
 }
 
 func (a *device) keys() []*webauthn.Credential {
@@ -60,7 +64,8 @@ func (a *device) put(key *webauthn.Credential) {
 	a.b.Helper()
 	command := cdp.Command[map[string]any, cdp.Empty]{Method: webauthn.CommandAddCredential}
 	call(a.b, command, map[string]any{"authenticatorId": a.id, "credential": map[string]any{
-		"credentialId": key.CredentialID, "isResidentCredential": true, "rpId": key.RpID, "privateKey": key.PrivateKey, "userHandle": key.UserHandle, "signCount": key.SignCount,
+		"credentialId": key.CredentialID, "isResidentCredential": true, "rpId": key.RpID, "privateKey": key.PrivateKey,
+		"userHandle": key.UserHandle, "signCount": key.SignCount,
 	}})
 }
 
@@ -89,7 +94,8 @@ func TestBrowserPasskey(t *testing.T) {
 	s := startServer(t, options{host: "localhost"})
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
 	client := newSite(t, "http", "127.0.0.1")
-	app := s.application(t, "--name", "Holiday Planner", "--owner", bob.Name, "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+	app := s.application(t, "--name", "Holiday Planner", "--owner", bob.Name, "--grant", "authorization_code",
+		"--redirect-uri", client.URL+"/back")
 	b := s.window(t, browser, client.Host)
 	a := b.authenticator()
 	b.open("/login/")
@@ -109,7 +115,8 @@ func TestBrowserPasskey(t *testing.T) {
 		b.expect(200, "Account")
 		b.says("Laptop of work", "Never used")
 		keys := a.keys()
-		if len(keys) != 1 || !keys[0].IsResidentCredential || keys[0].RpID != "localhost" || strings.Contains(string(keys[0].UserHandle), "alice") {
+		if len(keys) != 1 || !keys[0].IsResidentCredential || keys[0].RpID != "localhost" ||
+			strings.Contains(string(keys[0].UserHandle), "alice") {
 			t.Errorf("the authenticator has %+v", keys)
 		}
 	})
@@ -242,7 +249,8 @@ func TestBrowserPasskey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, way := range []struct{ link, leads string }{{"Add a passkey", "Add a passkey"}, {"Remove Phone", "Remove the passkey “Phone”?"}} {
+		for _, way := range []struct{ link, leads string }{{"Add a passkey", "Add a passkey"},
+			{"Remove Phone", "Remove the passkey “Phone”?"}} {
 			b.open("/account/")
 			b.follow(way.link)
 			b.expect(200, "Confirm that it is you")
@@ -306,7 +314,8 @@ func foreign(t *testing.T, host string, like *webauthn.Credential) *webauthn.Cre
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &webauthn.Credential{CredentialID: []byte("another passkey, of another host"), IsResidentCredential: true, RpID: host, PrivateKey: private, UserHandle: slices.Clone(like.UserHandle), SignCount: 1}
+	return &webauthn.Credential{CredentialID: []byte("another passkey, of another host"), IsResidentCredential: true,
+		RpID: host, PrivateKey: private, UserHandle: slices.Clone(like.UserHandle), SignCount: 1}
 }
 
 // The pages with passkeys fit each screen, also with long names.
@@ -343,8 +352,11 @@ func TestBrowserPasskeyPagesFit(t *testing.T) {
 	b.look("account-passkeys", "/account/")
 	remove := evaluate[string](b, `document.querySelector('a[href$="/remove/"]').getAttribute("href")`)
 	b.look("passkey-remove", remove)
-	_, err := s.database.open(t).Exec(`INSERT INTO passkeys SELECT 'p' || u.n, p.user_id, '', CASE WHEN u.n = 2 THEN 'مفتاح' ELSE 'Security key ' || u.n END, 0, u.n % 2 = 0, u.n % 4 = 0, '', '', p.created_at, u.n % 3 * p.created_at
-		FROM passkeys p, (SELECT number AS n FROM users UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9 UNION SELECT 10 UNION SELECT 11 UNION SELECT 12
+	_, err := s.database.open(t).Exec(`INSERT INTO passkeys SELECT 'p' || u.n, p.user_id, '',
+		CASE WHEN u.n = 2 THEN 'مفتاح' ELSE 'Security key ' || u.n END, 0, u.n % 2 = 0, u.n % 4 = 0, '', '', p.created_at,
+			u.n % 3 * p.created_at
+		FROM passkeys p, (SELECT number AS n FROM users UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION
+			SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9 UNION SELECT 10 UNION SELECT 11 UNION SELECT 12
 		UNION SELECT 13 UNION SELECT 14 UNION SELECT 15 UNION SELECT 16 UNION SELECT 17 UNION SELECT 18 UNION SELECT 19) u`)
 	if err != nil {
 		t.Fatal(err)

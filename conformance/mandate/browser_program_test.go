@@ -39,7 +39,8 @@ func TestBrowserProgram(t *testing.T) {
 	}
 	page := evaluate[string](b, `location.pathname`)
 	b.look("program-again", page)
-	if again := evaluate[string](b, `document.body.textContent`); strings.Contains(again, secret) || !strings.Contains(again, "client_secret = CLIENT_SECRET") {
+	if again := evaluate[string](b, `document.body.textContent`); strings.Contains(again, secret) ||
+		!strings.Contains(again, "client_secret = CLIENT_SECRET") {
 		t.Error("the page shows the secret again, or no settings")
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// The list of refused requests fits each screen, with long descriptions, and its links lead to the field of the form. So does the
-// error page that a person sees before.
+// The list of refused requests fits each screen, with long descriptions, and its links lead to the field of the form.
+// So does the error page that a person sees before.
 func TestBrowserRefusedRequests(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
-	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code", "--redirect-uri", "https://planner.example/back", "--pkce", "required")
+	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code",
+		"--redirect-uri", "https://planner.example/back", "--pkce", "required")
 	b := s.window(t, browser)
 	b.open("/login/")
 	b.logIn(alice)
@@ -29,7 +30,8 @@ func TestBrowserRefusedRequests(t *testing.T) {
 	b.complaints() // the browser reports the 400
 	b.look("application-refused", page)
 	b.says("code_challenge is missing", "Sender unknown", "3 times")
-	fields := evaluate[[]string](b, `[...document.querySelectorAll('section a[href*="update/#"]')].map(a => new URL(a.href).hash)`)
+	fields := evaluate[[]string](b,
+		`[...document.querySelectorAll('section a[href*="update/#"]')].map(a => new URL(a.href).hash)`)
 	b.open(page + "update/")
 	for _, field := range fields {
 		if !evaluate[bool](b, `document.querySelector(`+quote(field)+`) !== null`) {

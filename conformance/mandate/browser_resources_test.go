@@ -14,10 +14,12 @@ import (
 // their pages for which API an application asks.
 func TestBrowserResources(t *testing.T) {
 	browser := chromium(t)
-	s := startServer(t, options{provider: []string{openIDOff, "SCOPES: {read: Read what is yours, write: Change what is yours}"}})
+	s := startServer(t, options{provider: []string{openIDOff,
+		"SCOPES: {read: Read what is yours, write: Change what is yours}"}})
 	admin, alice := s.person(t, "root", "--admin"), s.person(t, "alice")
 	client := newSite(t, "http", "127.0.0.1")
-	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code",
+		"--redirect-uri", client.URL+"/back")
 	api := s.application(t, "--name", "Mail API", "--grant", "client_credentials", "--may-introspect")
 	const mail, ledger = "https://mail.example/v1?a=b", "urn:example:ledger"
 	b, her := s.window(t, browser), s.window(t, browser, client.Host)
@@ -46,8 +48,10 @@ func TestBrowserResources(t *testing.T) {
 			t.Errorf("the focus is at %s, not at the summary", b.focused())
 		}
 		b.summarizes("Name", "URI", "Access token", "Introspectors")
-		wrong := evaluate[[]string](b, `[...document.querySelectorAll(".wrong > label, .wrong > legend")].map(e => e.innerText)`)
-		if want := []string{"Name", "URI", "Access token lifetime, in seconds (optional)", "Introspectors (optional)"}; !slices.Equal(wrong, want) {
+		wrong := evaluate[[]string](b,
+			`[...document.querySelectorAll(".wrong > label, .wrong > legend")].map(e => e.innerText)`)
+		if want := []string{"Name", "URI", "Access token lifetime, in seconds (optional)",
+			"Introspectors (optional)"}; !slices.Equal(wrong, want) {
 			t.Errorf("errors stand beside %q, want %q", wrong, want)
 		}
 		if b.value("URI") != "mail.example" || b.value("Introspectors (optional)") != "nobody" || b.chosen() != "read jwt  " {
@@ -74,7 +78,8 @@ func TestBrowserResources(t *testing.T) {
 		b.follow("Mailbox")
 		other.follow("Mailbox")
 		other.says(mail)
-		if len(other.all("textbox", "URI")) != 0 || other.value("Access token lifetime, in seconds (optional)") != "600" || other.chosen() != "read   " {
+		if len(other.all("textbox", "URI")) != 0 || other.value("Access token lifetime, in seconds (optional)") != "600" ||
+			other.chosen() != "read   " {
 			t.Errorf("the form has a field for the URI, or other values: %q", other.chosen())
 		}
 		other.fill("Name", "Postbox")
@@ -119,7 +124,8 @@ func TestBrowserResources(t *testing.T) {
 		address, _ = s.authorizeURL(app, "scope", "read", "resource", mail, "resource", ledger, "resource", s.URL)
 		her.open(address)
 		her.says("The access is for these APIs", "Letters", "Ledger", ledger, "This server itself")
-		news := evaluate[[]string](her, `[...document.querySelectorAll(".apis li")].filter(l => l.innerText.includes("New")).map(l => l.querySelector("code").innerText)`)
+		news := evaluate[[]string](her,
+			`[...document.querySelectorAll(".apis li")].filter(l => l.innerText.includes("New")).map(l => l.querySelector("code").innerText)`)
 		if !slices.Equal(news, []string{ledger}) {
 			t.Errorf("marked as new is %q", news)
 		}
@@ -185,13 +191,16 @@ func TestBrowserResourcesFitAPhone(t *testing.T) {
 	browser := chromium(t)
 	var scopes []string
 	for i := range 20 {
-		scopes = append(scopes, fmt.Sprintf(`"ledger:%02d:write": "Write the entries of ledger %d, with all that hangs on them"`, i, i))
+		scopes = append(scopes,
+			fmt.Sprintf(`"ledger:%02d:write": "Write the entries of ledger %d, with all that hangs on them"`, i, i))
 	}
-	s := startServer(t, options{provider: []string{"SCOPES: {" + strings.Join(scopes, ", ") + ", read: Read what is yours}", "DEFAULT_SCOPES: [read]",
-		"RESOURCES: [{URI: 'urn:example:configured', NAME: Configured API, SCOPES: [read], TOKEN_FORMAT: jwt}]"}})
+	s := startServer(t, options{
+		provider: []string{"SCOPES: {" + strings.Join(scopes, ", ") + ", read: Read what is yours}", "DEFAULT_SCOPES: [read]",
+			"RESOURCES: [{URI: 'urn:example:configured', NAME: Configured API, SCOPES: [read], TOKEN_FORMAT: jwt}]"}})
 	admin, alice := s.person(t, "root", "--admin"), s.person(t, "alice")
 	client := newSite(t, "http", "127.0.0.1")
-	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code",
+		"--redirect-uri", client.URL+"/back")
 	api := s.application(t, "--name", "Mail API", "--grant", "client_credentials", "--may-introspect")
 	b, her := s.window(t, browser), s.window(t, browser, client.Host)
 	b.open("/login/")
@@ -203,7 +212,8 @@ func TestBrowserResourcesFitAPhone(t *testing.T) {
 		b.fill("Introspectors (optional)", strings.Repeat("nobody", 40))
 		b.press("Add resource")
 	})
-	long, hard := strings.Repeat("Extraordinarily", 6)+strings.Repeat(" long name", 6), "https://"+strings.Repeat("subdomain.", 12)+"mail.example/"+strings.Repeat("mailboxes-", 40)
+	long, hard := strings.Repeat("Extraordinarily", 6)+strings.Repeat(" long name", 6),
+		"https://"+strings.Repeat("subdomain.", 12)+"mail.example/"+strings.Repeat("mailboxes-", 40)
 	uris := []string{"https://mail.example/v1", hard, "urn:example:ledger"}
 	for i, name := range []string{"Mailbox", long, "دفتر الحسابات"} {
 		b.open("/admin/resources/new/")

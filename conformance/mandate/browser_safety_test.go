@@ -20,7 +20,8 @@ func TestBrowserSafety(t *testing.T) {
 	alice := s.person(t, "alice", "--admin")
 	evil := newSite(t, "http", "evil.example")
 	client := newSite(t, "http", "127.0.0.1")
-	app := s.application(t, "--name", "Holiday Planner", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+	app := s.application(t, "--name", "Holiday Planner", "--grant", "authorization_code", "--redirect-uri",
+		client.URL+"/back")
 	b := s.window(t, browser, evil.Host, client.Host)
 
 	// Another site, and another origin of the same site, whose forms are sent with the
@@ -31,12 +32,14 @@ func TestBrowserSafety(t *testing.T) {
 		b.logIn(alice)
 		for _, from := range []*site{evil, client} {
 			for path, fields := range map[string][]string{
-				"/account/password/":        {"current_password", alice.Password, "new_password", "chosen by somebody else"},
-				"/admin/users/new/":         {"username", "mallory", "password", "chosen by somebody else", "active", "on", "administrator", "on"},
-				"/o/applications/register/": {"name", "Mallory", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read"},
-				"/login/":                   {"username", alice.Name, "password", alice.Password},
-				"/logout/":                  {"x", "y"},
-				"/o/consent/":               {"ticket", "x", "decision", "approve"},
+				"/account/password/": {"current_password", alice.Password, "new_password", "chosen by somebody else"},
+				"/admin/users/new/": {"username", "mallory", "password", "chosen by somebody else", "active", "on",
+					"administrator", "on"},
+				"/o/applications/register/": {"name", "Mallory", "client_type", "confidential", "grant_type", "client_credentials",
+					"scope", "read"},
+				"/login/":     {"username", alice.Name, "password", alice.Password},
+				"/logout/":    {"x", "y"},
+				"/o/consent/": {"ticket", "x", "decision", "approve"},
 			} {
 				b.open(from.page("/form", formTo(s.URL+path, params(fields...))))
 				b.press("Win a prize")
@@ -51,24 +54,25 @@ func TestBrowserSafety(t *testing.T) {
 		}
 	})
 
-	t.Run("an authorization request may come as a form of another site and finds the person signed in", func(t *testing.T) {
-		b := b.in(t)
-		for _, from := range []*site{evil, client} {
-			address, _ := s.authorizeURL(app, "scope", "read", "state", "xyz")
-			u, err := url.Parse(address)
-			if err != nil {
-				t.Fatal(err)
+	t.Run("an authorization request may come as a form of another site and finds the person signed in",
+		func(t *testing.T) {
+			b := b.in(t)
+			for _, from := range []*site{evil, client} {
+				address, _ := s.authorizeURL(app, "scope", "read", "state", "xyz")
+				u, err := url.Parse(address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.open(from.page("/form", formTo(s.URL+"/o/authorize/", u.Query())))
+				b.press("Win a prize")
+				b.expect(200, "Allow access to your account?")
+				b.says(alice.Name)
+				b.press("Do not allow")
+				if got := b.URL().Query(); got.Get("error") != "access_denied" || got.Get("state") != "xyz" {
+					t.Errorf("the client got %v", got)
+				}
 			}
-			b.open(from.page("/form", formTo(s.URL+"/o/authorize/", u.Query())))
-			b.press("Win a prize")
-			b.expect(200, "Allow access to your account?")
-			b.says(alice.Name)
-			b.press("Do not allow")
-			if got := b.URL().Query(); got.Get("error") != "access_denied" || got.Get("state") != "xyz" {
-				t.Errorf("the client got %v", got)
-			}
-		}
-	})
+		})
 
 	// The other origin belongs to the same site here, so its frames send the cookie.
 	t.Run("no page is shown in a frame", func(t *testing.T) {

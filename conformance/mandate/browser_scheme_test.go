@@ -20,7 +20,8 @@ func TestBrowserWeakRedirectURIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := s.window(t, browser, target.Host)
-			phone := s.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", uri)
+			phone := s.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code",
+				"--redirect-uri", uri)
 			address, _ := s.authorizeURL(phone, "scope", "read", "state", "xyz")
 			b.open(address)
 			b.logIn(alice)

@@ -11,7 +11,8 @@ func TestBrowserStoryInvited(t *testing.T) {
 	m := startMailing(t, newSQLite(t), "localhost")
 	m.mustCLI(t, "", "group", "add", "staff")
 	client := newSite(t, "http", "127.0.0.1")
-	app := m.application(t, "--name", "Holiday Planner", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+	app := m.application(t, "--name", "Holiday Planner", "--grant", "authorization_code", "--redirect-uri",
+		client.URL+"/back")
 
 	admin := m.window(t, browser)
 	admin.open("/login/")
@@ -80,7 +81,9 @@ func TestBrowserSignUp(t *testing.T) {
 	browser := chromium(t)
 	const long = "annemarie-josephine.von-der-muehlenbrock@operations.department.example.com"
 	t.Run("without mail, and with another server", func(t *testing.T) {
-		s := startServer(t, options{host: "localhost", settings: []string{"SIGN_IN_SERVERS: [{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET: of the company, NEW_PEOPLE: invited}]"}})
+		s := startServer(t, options{host: "localhost",
+			settings: []string{"SIGN_IN_SERVERS: [{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, " +
+				"CLIENT_ID: mandate, CLIENT_SECRET: of the company, NEW_PEOPLE: invited}]"}})
 		admin := s.person(t, "root", "--admin")
 		s.mustCLI(t, "", "group", "add", "staff")
 		s.mustCLI(t, "", "group", "add", "Département fédéral de l’économie – grenzüberschreitende Angelegenheiten")
@@ -98,11 +101,14 @@ func TestBrowserSignUp(t *testing.T) {
 		}
 		b.look("invite-list", "/admin/invitations/list/")
 		b.look("invite-list-wrong", "/admin/invitations/list/", func() {
-			b.fill("People (optional)", "email,groups\nnowhere,staff\nann@example.com,nobody;night shift\n"+long+",\n"+long+",staff")
+			b.fill("People (optional)", "email,groups\nnowhere,staff\nann@example.com,nobody;night shift\n"+long+",\n"+
+				long+",staff")
 			b.press("Invite")
 		})
-		b.says("Line 2, email: This is not an email address", "Line 5, email: The address is in line 4 already.", "Nobody was invited.")
-		b.fill("People (optional)", "email,groups\nann@example.com,staff\n"+long+",staff;Département fédéral de l’économie – grenzüberschreitende Angelegenheiten")
+		b.says("Line 2, email: This is not an email address", "Line 5, email: The address is in line 4 already.",
+			"Nobody was invited.")
+		b.fill("People (optional)", "email,groups\nann@example.com,staff\n"+long+",staff;Département fédéral de l’économie "+
+			"– grenzüberschreitende Angelegenheiten")
 		b.press("Invite")
 		b.expect(200, "Pass the links on")
 		links := evaluate[[]string](b, "[...document.querySelectorAll('dd [data-copy]')].map((one) => one.textContent)")
@@ -148,7 +154,8 @@ func TestBrowserSignUp(t *testing.T) {
 		visitor.look("sign-up-used", links[0])
 	})
 	t.Run("open", func(t *testing.T) {
-		m := startMailingWith(t, newSQLite(t), "localhost", "SIGN_UP: open", "SIGN_UP_ALLOWED_DOMAINS: [example.com, operations.department.example.com]")
+		m := startMailingWith(t, newSQLite(t), "localhost", "SIGN_UP: open",
+			"SIGN_UP_ALLOWED_DOMAINS: [example.com, operations.department.example.com]")
 		b := m.window(t, browser)
 		b.look("login-sign-up", "/login/")
 		b.follow("Create an account")

@@ -72,7 +72,8 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	s.visits = append(s.visits, r.URL)
 	s.referers = append(s.referers, r.Referer())
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,">%s</html>`, markup)
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,">%s</html>`,
+		markup)
 }
 
 // formTo returns a page with a form, which a button sends.

@@ -20,7 +20,8 @@ import (
 // phone registers a public client.
 func (s *server) phone(t testing.TB) application {
 	t.Helper()
-	return s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--grant", "password", "--redirect-uri", callback)
+	return s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--grant",
+		"password", "--redirect-uri", callback)
 }
 
 // goToken checks the content of a token of golang.org/x/oauth2 and records it as a
@@ -37,7 +38,8 @@ func (s *server) goToken(t testing.TB, token *oauth2.Token, err error, scope str
 		t.Errorf("a token of type %s that is valid %v for %v", token.Type(), token.Valid(), left)
 	}
 	if token.Extra("scope") != scope || (token.RefreshToken != "") != refresh {
-		t.Errorf("scope %v, want %s; refresh token %v, want %v", token.Extra("scope"), scope, token.RefreshToken != "", refresh)
+		t.Errorf("scope %v, want %s; refresh token %v, want %v", token.Extra("scope"), scope,
+			token.RefreshToken != "", refresh)
 	}
 	return token
 }
@@ -50,7 +52,8 @@ func goRefused(t testing.TB, err error, status int, code string) {
 		t.Fatalf("error %v, want a refusal", err)
 	}
 	if refused.Response.StatusCode != status || refused.ErrorCode != code || refused.ErrorDescription == "" {
-		t.Errorf("refused with %d %s %q, want %d %s", refused.Response.StatusCode, refused.ErrorCode, refused.ErrorDescription, status, code)
+		t.Errorf("refused with %d %s %q, want %d %s", refused.Response.StatusCode, refused.ErrorCode,
+			refused.ErrorDescription, status, code)
 	}
 }
 
@@ -58,7 +61,8 @@ func goRefused(t testing.TB, err error, status int, code string) {
 func TestClientsGo(t *testing.T) {
 	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
+		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"},
+			provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, web, phone := s.person(t, "alice"), s.whole(t, "web"), s.phone(t)
 		b := s.signIn(t, alice, "/account/")
 		for _, c := range []struct {
@@ -86,7 +90,8 @@ func TestClientsGo(t *testing.T) {
 func (s *server) goFlow(t *testing.T, b *browser, app application, alice person, style oauth2.AuthStyle) {
 	t.Helper()
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, s.client)
-	config := &oauth2.Config{ClientID: app.ClientID, ClientSecret: app.ClientSecret, RedirectURL: app.RedirectURI, Scopes: []string{"read"},
+	config := &oauth2.Config{ClientID: app.ClientID, ClientSecret: app.ClientSecret, RedirectURL: app.RedirectURI,
+		Scopes:   []string{"read"},
 		Endpoint: oauth2.Endpoint{AuthURL: s.URL + "/o/authorize/", TokenURL: s.URL + "/o/token/", AuthStyle: style}}
 	verifier := oauth2.GenerateVerifier()
 	back := b.authorize(t, config.AuthCodeURL("a state", oauth2.S256ChallengeOption(verifier)), alice, "approve").Query()
@@ -108,7 +113,8 @@ func (s *server) goFlow(t *testing.T, b *browser, app application, alice person,
 	}
 
 	// The client itself refreshes a token that it considers expired.
-	old := &oauth2.Token{AccessToken: first.AccessToken, RefreshToken: first.RefreshToken, Expiry: time.Now().Add(-time.Hour)}
+	old := &oauth2.Token{AccessToken: first.AccessToken, RefreshToken: first.RefreshToken,
+		Expiry: time.Now().Add(-time.Hour)}
 	token, err = config.TokenSource(ctx, old).Token()
 	second := s.goToken(t, token, err, "read", true)
 	if second.AccessToken == first.AccessToken || second.RefreshToken == first.RefreshToken {
@@ -127,7 +133,8 @@ func (s *server) goFlow(t *testing.T, b *browser, app application, alice person,
 func (s *server) goRobot(t *testing.T, app application, style oauth2.AuthStyle) {
 	t.Helper()
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, s.client)
-	config := clientcredentials.Config{ClientID: app.ClientID, ClientSecret: app.ClientSecret, TokenURL: s.URL + "/o/token/", AuthStyle: style}
+	config := clientcredentials.Config{ClientID: app.ClientID, ClientSecret: app.ClientSecret,
+		TokenURL: s.URL + "/o/token/", AuthStyle: style}
 	token, err := config.Token(ctx)
 	s.goToken(t, token, err, "read write", false)
 	config.Scopes = []string{"write"}
@@ -136,7 +143,8 @@ func (s *server) goRobot(t *testing.T, app application, style oauth2.AuthStyle) 
 	config.Scopes = []string{"admin"}
 	_, err = config.Token(ctx)
 	goRefused(t, err, http.StatusBadRequest, "invalid_scope")
-	wrong := clientcredentials.Config{ClientID: app.ClientID, ClientSecret: "wrong", TokenURL: s.URL + "/o/token/", AuthStyle: style}
+	wrong := clientcredentials.Config{ClientID: app.ClientID, ClientSecret: "wrong", TokenURL: s.URL + "/o/token/",
+		AuthStyle: style}
 	_, err = wrong.Token(ctx)
 	goRefused(t, err, http.StatusUnauthorized, "invalid_client")
 }
@@ -155,7 +163,8 @@ func (s *server) granted(t testing.TB, got map[string]any, scope string, refresh
 	if parts, many := got["scope"].([]any); many { // as the Python client returns it
 		granted, ok = strings.Trim(fmt.Sprint(parts), "[]"), true
 	}
-	if access == "" || !strings.EqualFold(kind, "Bearer") || got["expires_in"] != float64(lifetime) || !ok || granted != scope || (next != "") != refresh {
+	if access == "" || !strings.EqualFold(kind, "Bearer") || got["expires_in"] != float64(lifetime) || !ok ||
+		granted != scope || (next != "") != refresh {
 		t.Fatalf("token response %v, want the scope %q", got, scope)
 	}
 	return access, next
@@ -199,7 +208,8 @@ func TestClientsNode(t *testing.T) {
 				if c.app.ClientSecret != "" {
 					s.granted(t, run(t, c.app, "client_credentials", map[string]any{"auth": c.auth}), "read write", false)
 					s.granted(t, run(t, c.app, "client_credentials", map[string]any{"auth": c.auth, "scope": "write"}), "write", false)
-					wantError(t, run(t, c.app, "client_credentials", map[string]any{"auth": c.auth, "scope": "admin"}), "invalid_scope")
+					wantError(t, run(t, c.app, "client_credentials", map[string]any{"auth": c.auth, "scope": "admin"}),
+						"invalid_scope")
 				}
 			})
 		}
@@ -210,7 +220,8 @@ func TestClientsNode(t *testing.T) {
 }
 
 // foreignFlow runs the flow from the authorization URL to the tokens.
-func (s *server) foreignFlow(t *testing.T, run foreignClient, b *browser, app application, alice person, auth string) (string, string) {
+func (s *server) foreignFlow(t *testing.T, run foreignClient, b *browser, app application, alice person,
+	auth string) (string, string) {
 	t.Helper()
 	begun := run(t, app, "authorize", map[string]any{"auth": auth, "redirect_uri": app.RedirectURI, "scope": "read"})
 	address, _ := begun["url"].(string)
@@ -236,7 +247,8 @@ func (s *server) foreignAnswers(t *testing.T, run foreignClient, b *browser, app
 		query := back.Query()
 		change(query)
 		back.RawQuery = query.Encode()
-		got := run(t, app, "callback", map[string]any{"url": back.String(), "code_verifier": begun["code_verifier"], "state": begun["state"]})
+		got := run(t, app, "callback", map[string]any{"url": back.String(), "code_verifier": begun["code_verifier"],
+			"state": begun["state"]})
 		if got["error"] == nil || got["access_token"] != nil {
 			t.Errorf("%s: the client took the answer: %v", name, got)
 		}
@@ -244,7 +256,8 @@ func (s *server) foreignAnswers(t *testing.T, run foreignClient, b *browser, app
 	begun := run(t, app, "authorize", map[string]any{"redirect_uri": app.RedirectURI, "scope": "admin"})
 	address, _ := begun["url"].(string)
 	b.open(t, address)
-	got := run(t, app, "callback", map[string]any{"url": b.Away.String(), "code_verifier": begun["code_verifier"], "state": begun["state"]})
+	got := run(t, app, "callback", map[string]any{"url": b.Away.String(), "code_verifier": begun["code_verifier"],
+		"state": begun["state"]})
 	wantError(t, got, "invalid_scope")
 }
 
@@ -252,7 +265,8 @@ func (s *server) foreignAnswers(t *testing.T, run foreignClient, b *browser, app
 func TestClientsPython(t *testing.T) {
 	ownProcesses(t)
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
+		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"},
+			provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, web, phone := s.person(t, "alice"), s.whole(t, "web"), s.phone(t)
 		run := s.requestsOAuthlib
 		b := s.signIn(t, alice, "/account/")
@@ -263,18 +277,23 @@ func TestClientsPython(t *testing.T) {
 		}{{"basic", web, "basic"}, {"post", web, "post"}, {"public", phone, "none"}} {
 			t.Run(c.name, func(t *testing.T) {
 				access, refresh := s.foreignFlow(t, run, b, c.app, alice, c.auth)
-				if got := run(t, c.app, "get", map[string]any{"url": s.URL + "/users/", "access_token": access}); got["status"] != float64(http.StatusOK) {
+				if got := run(t, c.app, "get",
+					map[string]any{"url": s.URL + "/users/", "access_token": access}); got["status"] != float64(http.StatusOK) {
 					t.Errorf("/users/ answers %v", got)
 				}
 				got := run(t, c.app, "refresh", map[string]any{"auth": c.auth, "refresh_token": refresh})
 				access, _ = s.granted(t, got, "read", true)
 				wantError(t, run(t, c.app, "refresh", map[string]any{"auth": c.auth, "refresh_token": refresh}), "invalid_grant")
 				s.checkInactive(t, s.introspector(t).auth(), access)
-				s.granted(t, run(t, c.app, "password", map[string]any{"auth": c.auth, "username": alice.Name, "password": alice.Password, "scope": "write"}), "write", true)
-				wantError(t, run(t, c.app, "password", map[string]any{"auth": c.auth, "username": alice.Name, "password": "not her password"}), "invalid_grant")
+				s.granted(t, run(t, c.app, "password",
+					map[string]any{"auth": c.auth, "username": alice.Name, "password": alice.Password, "scope": "write"}),
+					"write", true)
+				wantError(t, run(t, c.app, "password",
+					map[string]any{"auth": c.auth, "username": alice.Name, "password": "not her password"}), "invalid_grant")
 				if c.app.ClientSecret != "" {
 					s.granted(t, run(t, c.app, "client_credentials", map[string]any{"auth": c.auth}), "read write", false)
-					wantError(t, run(t, c.app, "client_credentials", map[string]any{"auth": c.auth, "scope": "admin"}), "invalid_scope")
+					wantError(t, run(t, c.app, "client_credentials", map[string]any{"auth": c.auth, "scope": "admin"}),
+						"invalid_scope")
 				}
 			})
 		}

@@ -126,7 +126,8 @@ func (v *fixture) crash(t testing.TB, codes []pledge, answers int) *ledger {
 	})
 	group.Go(func() {
 		for {
-			a, ok := post("/o/token/", v.rival, params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password))
+			a, ok := post("/o/token/", v.rival,
+				params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password))
 			if !ok {
 				return
 			}
@@ -185,7 +186,8 @@ func (v *fixture) refreshOn(l *ledger, p pledge, post func(string, application, 
 
 // audit compares the clients' records with those of the server after the restart.
 func (v *fixture) audit(t *testing.T, l *ledger) {
-	t.Logf("%d answers: %d access tokens, %d families, %d codes spent, %d pending", l.answered, len(l.access), len(l.chains), len(l.spent), len(l.pending))
+	t.Logf("%d answers: %d access tokens, %d families, %d codes spent, %d pending", l.answered, len(l.access),
+		len(l.chains), len(l.spent), len(l.pending))
 	if !l.mixed() {
 		t.Error("the load was not mixed")
 	}

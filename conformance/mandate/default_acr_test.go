@@ -41,7 +41,8 @@ func TestOIDCRegistration2DefaultACRValues(t *testing.T) {
 			checkEqual(t, what, claims(what, more...), weak+" [pwd]")
 		}
 		// A request for the claim alone names no value.
-		address, verifier := s.authorizeURL(shop, "scope", "openid", "state", "s&1", "claims", `{"id_token":{"acr":{"essential":true}}}`)
+		address, verifier := s.authorizeURL(shop, "scope", "openid", "state", "s&1", "claims",
+			`{"id_token":{"acr":{"essential":true}}}`)
 		b.open(t, address)
 		checkEqual(t, "the claim without a value", b.URL.Path, "/login/factor/")
 		b.addsApp(t)
@@ -98,7 +99,8 @@ func TestDefaultACRValuesOnThePage(t *testing.T) {
 	b.submit(t, "Save changes", url.Values{"default_acr_values": {"urn:example:other"}})
 	b.isAt(t, "a value that nobody knows", 422, "is not supported")
 	s.mustCLI(t, "", "application", "take-over", app.ClientID)
-	behind(t, s.database, `UPDATE applications SET owner_id = (SELECT id FROM users WHERE username = 'alice'), version = version + 1`)
+	behind(t, s.database, `UPDATE applications SET owner_id = (SELECT id FROM users WHERE username = 'alice'),
+		version = version + 1`)
 	b.open(t, page)
 	b.submit(t, "Save changes", url.Values{"default_acr_values": {""}})
 	b.isAt(t, "the owner of an application of the operator", 422, "only an administrator may change this")
@@ -111,7 +113,8 @@ func TestDefaultACRValuesOfADocument(t *testing.T) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}}))
 		alice := s.person(t, "alice")
-		app := h.client("/c", "http://127.0.0.1/callback", map[string]any{"default_acr_values": []string{"urn:example:other", mfa}})
+		app := h.client("/c", "http://127.0.0.1/callback",
+			map[string]any{"default_acr_values": []string{"urn:example:other", mfa}})
 		b := s.signedIn(t, alice)
 		address, verifier := s.authorizeURL(app, "scope", "openid", "state", "s&1")
 		b.open(t, address)

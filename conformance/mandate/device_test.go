@@ -79,7 +79,8 @@ func (s *server) wantPoll(t testing.TB, app application, deviceCode, code string
 
 func TestDevice(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true", "RESOURCES: [{URI: https://films.example/, NAME: Films, SCOPES: [read]}]"}})
+		v := newFixture(t, options{database: db,
+			provider: []string{"OIDC_ENABLED: true", "RESOURCES: [{URI: https://films.example/, NAME: Films, SCOPES: [read]}]"}})
 		t.Run("flow", v.deviceFlow)
 		t.Run("endpoint", v.deviceEndpoint)
 		t.Run("page", v.devicePage)
@@ -93,7 +94,8 @@ func (v *fixture) deviceFlow(t *testing.T) {
 	for _, app := range []application{v.tv, v.web} {
 		b := v.signedIn(t, v.alice)
 		codes := v.askDevice(t, app, "scope", "openid read")
-		if codes.VerificationURI != v.BaseURL+"/device" || codes.VerificationURIComplete != codes.VerificationURI+"?user_code="+codes.UserCode || codes.ExpiresIn != 600 || codes.Interval != 5 {
+		if codes.VerificationURI != v.BaseURL+"/device" || codes.VerificationURIComplete != codes.VerificationURI+
+			"?user_code="+codes.UserCode || codes.ExpiresIn != 600 || codes.Interval != 5 {
 			t.Errorf("the response is %+v", codes)
 		}
 		v.wantPoll(t, app, codes.DeviceCode, "authorization_pending")
@@ -142,7 +144,8 @@ func (v *fixture) deviceEndpoint(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if a := v.get(t, "/o/device_authorization/?client_id="+v.tv.ClientID, nobody); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" {
+	if a := v.get(t, "/o/device_authorization/?client_id="+v.tv.ClientID,
+		nobody); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" {
 		t.Errorf("GET: %d, Allow %q", a.Status, a.Header.Get("Allow"))
 	}
 	script := func(r *http.Request, form url.Values) {
@@ -163,7 +166,8 @@ func (v *fixture) devicePage(t *testing.T) {
 	if b.URL.Path != "/device" || b.shows("decision") || !strings.Contains(b.Body, codes.UserCode) {
 		t.Fatalf("the link leads to %s: %s", b.URL, b.Body)
 	}
-	for typed, status := range map[string]int{"": 422, "BCDF": 422, "AEIO-UAEI": 422, "BBBB-BBBB": 422, codes.UserCode + "B": 422} {
+	for typed, status := range map[string]int{"": 422, "BCDF": 422, "AEIO-UAEI": 422, "BBBB-BBBB": 422,
+		codes.UserCode + "B": 422} {
 		b.enter(t, typed)
 		if b.Status != status || b.shows("decision") || !strings.Contains(b.Body, `aria-invalid="true"`) {
 			t.Errorf("%q: %d %s", typed, b.Status, b.Body)
@@ -171,7 +175,8 @@ func (v *fixture) devicePage(t *testing.T) {
 	}
 	b.enter(t, strings.ToLower(strings.Replace(codes.UserCode, "-", " . ", 1)))
 	text := html.UnescapeString(b.Body)
-	for _, want := range []string{"alice", "Television", "<code>read</code>", "Films", "https://films.example/", codes.UserCode, "127.0.0.1", "Go-http-client", "Did somebody send you this code"} {
+	for _, want := range []string{"alice", "Television", "<code>read</code>", "Films", "https://films.example/",
+		codes.UserCode, "127.0.0.1", "Go-http-client", "Did somebody send you this code"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q: %s", want, b.Body)
 		}

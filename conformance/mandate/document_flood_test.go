@@ -40,7 +40,8 @@ func TestDocumentFlood(t *testing.T) {
 			case <-time.After(10 * time.Millisecond):
 			}
 			go func() {
-				address, _ := v.authorizeURL(application{ClientID: fmt.Sprintf("https://%s/%s", silent.Addr(), crand.Text()), RedirectURI: agentURI})
+				address, _ := v.authorizeURL(application{ClientID: fmt.Sprintf("https://%s/%s", silent.Addr(), crand.Text()),
+					RedirectURI: agentURI})
 				request, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)
 				if err != nil {
 					t.Error(err)

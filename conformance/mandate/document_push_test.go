@@ -13,7 +13,8 @@ func TestDocumentPushesItsFirstRequest(t *testing.T) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db}))
 		keys, others := newStatementIssuer(t, "agent"), newStatementIssuer(t, "agent")
-		document := map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)), "require_pushed_authorization_requests": true}
+		document := map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)),
+			"require_pushed_authorization_requests": true}
 		app, other := h.client("/one", agentURI, document), h.client("/other", agentURI, document)
 		form, verifier := s.requestFor(t, app)
 		claims := s.assertionClaims(app.ClientID, nil)
@@ -44,7 +45,8 @@ func TestDocumentPushesItsFirstRequest(t *testing.T) {
 		}
 		code := s.browser(t).code(t, s.opening(app, pushed.JSON(t)["request_uri"].(string)), s.somebody(t, "alice"))
 		redeem := grantForm(app, code, verifier)
-		if err := s.post(t, "/o/token/", asserting(assertion), redeem).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+		if err := s.post(t, "/o/token/", asserting(assertion), redeem).refused(http.StatusUnauthorized,
+			"invalid_client"); err != nil {
 			t.Errorf("the assertion again: %v", err)
 		}
 		s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), redeem)
@@ -79,7 +81,9 @@ func TestDocumentReplacesItsKey(t *testing.T) {
 		s := startServer(t, h.options(options{database: db}))
 		alice, stolen, fresh := s.somebody(t, "alice"), newStatementIssuer(t, "agent"), newStatementIssuer(t, "agent")
 		publish := func(keys *statementIssuer) application {
-			return h.client("/one", agentURI, map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)), "require_pushed_authorization_requests": true})
+			return h.client("/one", agentURI,
+				map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)),
+					"require_pushed_authorization_requests": true})
 		}
 		app := publish(stolen)
 		signed := func(keys *statementIssuer) auth {
@@ -103,7 +107,8 @@ func TestDocumentReplacesItsKey(t *testing.T) {
 		if err := s.post(t, "/o/par/", signed(stolen), form).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
 			t.Errorf("a pushed request with the old key: %v", err)
 		}
-		if err := s.post(t, "/o/token/", signed(stolen), refreshForm(refresh)).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+		if err := s.post(t, "/o/token/", signed(stolen), refreshForm(refresh)).refused(http.StatusUnauthorized,
+			"invalid_client"); err != nil {
 			t.Errorf("a refresh with the old key: %v", err)
 		}
 		s.mustToken(t, signed(fresh), refreshForm(refresh))

@@ -22,11 +22,13 @@ func TestDocumentRefused(t *testing.T) {
 		page http.HandlerFunc
 		says string
 	}{
-		"missing":   {nil, "has the status 404"},
-		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "has the status 403"},
+		"missing": {nil, "has the status 404"},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+			"has the status 403"},
 		"created": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusCreated); good(w, r) },
 			"has the status 201"},
-		"redirecting": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }, "redirects are not followed"},
+		"redirecting": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) },
+			"redirects are not followed"},
 		"page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>")
@@ -63,14 +65,17 @@ func TestDocumentRefused(t *testing.T) {
 			clientID := h.page("/"+name, test.page)
 			address, _ := s.authorizeURL(application{ClientID: clientID, RedirectURI: agentURI})
 			a := s.get(t, strings.TrimPrefix(address, s.URL), nobody)
-			if a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" || !strings.Contains(a.Body, "invalid_client") || !strings.Contains(a.Body, test.says) {
+			if a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" ||
+				!strings.Contains(a.Body, "invalid_client") || !strings.Contains(a.Body, test.says) {
 				t.Errorf("status %d, want the page with %q:\n%s", a.Status, test.says, a.Body)
 			}
 		})
 	}
-	for _, clientID := range []string{h.URL, h.URL + "/target?", h.URL + "/target#f", h.URL + "/a/../target", h.URL + "/%2e/target", strings.Replace(target, "https:", "http:", 1), strings.Replace(target, "://", "://user@", 1)} {
+	for _, clientID := range []string{h.URL, h.URL + "/target?", h.URL + "/target#f", h.URL + "/a/../target",
+		h.URL + "/%2e/target", strings.Replace(target, "https:", "http:", 1), strings.Replace(target, "://", "://user@", 1)} {
 		address, _ := s.authorizeURL(application{ClientID: clientID, RedirectURI: agentURI})
-		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "invalid_client") {
+		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest ||
+			!strings.Contains(a.Body, "invalid_client") {
 			t.Errorf("%s: status %d", clientID, a.Status)
 		}
 	}
@@ -85,9 +90,11 @@ func TestDocumentOfInternalHosts(t *testing.T) {
 	h := newDocumentHost(t)
 	_, port, _ := strings.Cut(strings.TrimPrefix(h.URL, "https://"), ":")
 	h.client("/c", agentURI, nil)
-	s := startServer(t, options{env: []string{"SSL_CERT_FILE=" + h.file}, settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, provider: []string{"OPEN_CLIENTS: [documents]"}})
+	s := startServer(t, options{env: []string{"SSL_CERT_FILE=" + h.file},
+		settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, provider: []string{"OPEN_CLIENTS: [documents]"}})
 	var texts []string
-	for _, host := range []string{"127.0.0.1:" + port, "localhost:" + port, "127.0.0.1:1", "[::1]:" + port, "[::ffff:127.0.0.1]:" + port, "169.254.169.254", "0.0.0.0:" + port, "no-such-host.invalid"} {
+	for _, host := range []string{"127.0.0.1:" + port, "localhost:" + port, "127.0.0.1:1", "[::1]:" + port,
+		"[::ffff:127.0.0.1]:" + port, "169.254.169.254", "0.0.0.0:" + port, "no-such-host.invalid"} {
 		address, _ := s.authorizeURL(application{ClientID: "https://" + host + "/c", RedirectURI: agentURI})
 		a := s.get(t, strings.TrimPrefix(address, s.URL), nobody)
 		_, text, _ := strings.Cut(a.Body, "This server could not")

@@ -33,7 +33,8 @@ func newDocumentServer(t *testing.T, o options) *documentServer {
 func (d *documentServer) applications(t testing.TB, clientID string) int {
 	t.Helper()
 	var n int
-	err := d.database.open(t).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM applications WHERE client_id = '"+clientID+"'").Scan(&n)
+	err := d.database.open(t).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM applications WHERE client_id = '"+
+		clientID+"'").Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,14 +75,16 @@ func (d *documentServer) announced(t *testing.T) {
 		t.Error(m["client_id_metadata_document_supported"], methods)
 	}
 	plain := startServer(t, options{})
-	if m := plain.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t); m["client_id_metadata_document_supported"] != nil {
+	if m := plain.get(t, "/.well-known/oauth-authorization-server/o",
+		nobody).JSON(t); m["client_id_metadata_document_supported"] != nil {
 		t.Error("a server that reads no documents announces them")
 	}
 }
 
 func (d *documentServer) flow(t *testing.T) {
 	// As a native client does it: the document has no port, and the request has a random one.
-	app := d.host.client("/flow", agentURI, map[string]any{"client_name": "Flow agent", "logo_uri": d.host.URL + "/logo.png"})
+	app := d.host.client("/flow", agentURI,
+		map[string]any{"client_name": "Flow agent", "logo_uri": d.host.URL + "/logo.png"})
 	app.RedirectURI = "http://localhost:53682/callback"
 	alice := d.signedIn(t, d.alice)
 	address, verifier := d.authorizeURL(app, "scope", "read write", "state", "s")
@@ -90,7 +93,8 @@ func (d *documentServer) flow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"Flow agent", ">" + at.Host + "<", app.ClientID, "Nobody has checked this application", "any program can use its name", "a program on this computer", app.RedirectURI} {
+	for _, text := range []string{"Flow agent", ">" + at.Host + "<", app.ClientID, "Nobody has checked this application",
+		"any program can use its name", "a program on this computer", app.RedirectURI} {
 		if !strings.Contains(alice.Body, text) {
 			t.Errorf("the consent page does not say %q:\n%s", text, alice.Body)
 		}
@@ -119,7 +123,8 @@ func (d *documentServer) flow(t *testing.T) {
 	if told["active"] != true || told["client_id"] != app.ClientID || told["sub"] == app.ClientID {
 		t.Error(told)
 	}
-	if d.two.post(t, "/o/revoke_token/", app.auth(), params("token", refreshed.RefreshToken)).Status != http.StatusOK || d.two.active(t, d.asker.auth(), refreshed.AccessToken) {
+	if d.two.post(t, "/o/revoke_token/", app.auth(), params("token", refreshed.RefreshToken)).Status != http.StatusOK ||
+		d.two.active(t, d.asker.auth(), refreshed.AccessToken) {
 		t.Error("the revocation ends the token family")
 	}
 	if n := d.host.fetches("/flow"); n != before {
@@ -132,7 +137,8 @@ func (d *documentServer) flow(t *testing.T) {
 	if !bob.shows("decision") {
 		t.Errorf("the node that keeps the document answers %d", bob.Status)
 	}
-	if a := d.two.get(t, strings.TrimPrefix(address, d.two.URL), nobody); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "has the status 404") {
+	if a := d.two.get(t, strings.TrimPrefix(address, d.two.URL), nobody); a.Status != http.StatusBadRequest ||
+		!strings.Contains(a.Body, "has the status 404") {
 		t.Errorf("the other node answers %d:\n%s", a.Status, a.Body)
 	}
 }
@@ -203,7 +209,8 @@ func (d *documentServer) changedMeanwhile(t *testing.T) {
 		session(r, form)
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}, params("ticket", ticket, "decision", "approve"))
-	if a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" || !strings.Contains(a.Body, "no longer valid") {
+	if a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" ||
+		!strings.Contains(a.Body, "no longer valid") {
 		t.Errorf("status %d, %s\n%s", a.Status, a.Header.Get("Location"), a.Body)
 	}
 	d.wantApplications(t, app.ClientID, 0)
@@ -227,9 +234,11 @@ func (d *documentServer) deletedApplication(t *testing.T) {
 // may not come.
 func (d *documentServer) signedTokens(t *testing.T) {
 	const api = "https://signed.example/v1"
-	d.mustCLI(t, "", "resource", "add", api, "--name", "Signed", "--token-format", "jwt", "--introspector", d.asker.ClientID)
+	d.mustCLI(t, "", "resource", "add", api, "--name", "Signed", "--token-format", "jwt", "--introspector",
+		d.asker.ClientID)
 	closed := d.options
-	closed.provider = append(slices.DeleteFunc(slices.Clone(closed.provider), func(line string) bool { return strings.HasPrefix(line, "OPEN_CLIENTS") }), "OPEN_CLIENTS: [registration]")
+	closed.provider = append(slices.DeleteFunc(slices.Clone(closed.provider),
+		func(line string) bool { return strings.HasPrefix(line, "OPEN_CLIENTS") }), "OPEN_CLIENTS: [registration]")
 	suspends := newServer(t, closed, d.BaseURL, d.key, d.secrets)
 	suspends.start(t)
 	app := d.host.client("/signed", agentURI, nil)
@@ -266,7 +275,8 @@ func (d *documentServer) quota(t *testing.T) {
 			break
 		}
 	}
-	if said.Get("error") != "temporarily_unavailable" || said.Get("state") != "s" || !strings.Contains(said.Get("error_description"), "OPEN_MAX_APPLICATIONS") {
+	if said.Get("error") != "temporarily_unavailable" || said.Get("state") != "s" ||
+		!strings.Contains(said.Get("error_description"), "OPEN_MAX_APPLICATIONS") {
 		t.Errorf("after %d clients: %v", i, said)
 	}
 	// A quarter of the quota is for applications that register themselves.
@@ -287,14 +297,22 @@ func TestDocumentsOfCommonClients(t *testing.T) {
 		document    map[string]any
 		redirectURI string
 	}{
-		"Claude Code": {map[string]any{"client_name": "Claude Code", "client_uri": "https://agent.example", "redirect_uris": []string{"http://localhost/callback", "http://127.0.0.1/callback"},
-			"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none"}, "http://localhost:61234/callback"},
-		"ChatGPT": {map[string]any{"client_name": "ChatGPT", "redirect_uris": []string{"https://chat.example/connector/oauth/x"}, "token_endpoint_auth_method": "private_key_jwt",
-			"token_endpoint_auth_methods_supported": []string{"none", "private_key_jwt"}, "token_endpoint_auth_signing_alg": "RS256", "jwks_uri": "https://chat.example/jwks.json",
+		"Claude Code": {map[string]any{"client_name": "Claude Code", "client_uri": "https://agent.example",
+			"redirect_uris": []string{"http://localhost/callback", "http://127.0.0.1/callback"},
+			"grant_types":   []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+			"token_endpoint_auth_method": "none"}, "http://localhost:61234/callback"},
+		"ChatGPT": {map[string]any{"client_name": "ChatGPT",
+			"redirect_uris": []string{"https://chat.example/connector/oauth/x"}, "token_endpoint_auth_method": "private_key_jwt",
+			"token_endpoint_auth_methods_supported": []string{"none", "private_key_jwt"},
+			"token_endpoint_auth_signing_alg":       "RS256", "jwks_uri": "https://chat.example/jwks.json",
 			"grant_types": []string{"authorization_code", "refresh_token"}}, "https://chat.example/connector/oauth/x"},
-		"VS Code": {map[string]any{"client_name": "Visual Studio Code", "application_type": "native", "redirect_uris": []string{"http://127.0.0.1:33418/", "http://127.0.0.1/", "https://code.example/redirect"},
-			"grant_types": []string{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}}, "http://127.0.0.1:49152/"},
-		"Cursor": {map[string]any{"client_name": "Cursor", "redirect_uris": []string{"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.example/agents/mcp/oauth/callback", "http://localhost:8787/callback"}},
+		"VS Code": {map[string]any{"client_name": "Visual Studio Code", "application_type": "native",
+			"redirect_uris": []string{"http://127.0.0.1:33418/", "http://127.0.0.1/", "https://code.example/redirect"},
+			"grant_types":   []string{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}},
+			"http://127.0.0.1:49152/"},
+		"Cursor": {map[string]any{"client_name": "Cursor",
+			"redirect_uris": []string{"cursor://anysphere.cursor-mcp/oauth/callback",
+				"https://www.cursor.example/agents/mcp/oauth/callback", "http://localhost:8787/callback"}},
 			"cursor://anysphere.cursor-mcp/oauth/callback"},
 		"without a name": {map[string]any{"client_name": ""}, agentURI},
 	} {
@@ -310,11 +328,13 @@ func TestDocumentsOfCommonClients(t *testing.T) {
 	}
 	// A redirect URI that is not in the document redirects nobody.
 	app := h.client("/strict", "https://client.example/cb", nil)
-	for uri, says := range map[string]string{"https://client.example/cb/": "https://client.example/cb", "https://client.example/CB": "https://client.example/", "https://evil.example/cb": "Differs", agentURI: "scheme",
+	for uri, says := range map[string]string{"https://client.example/cb/": "https://client.example/cb",
+		"https://client.example/CB": "https://client.example/", "https://evil.example/cb": "Differs", agentURI: "scheme",
 		"https://evil.test/cb": "OPEN_HOSTS", "http://client.example/cb": "must use https"} {
 		app.RedirectURI = uri
 		address, _ := s.authorizeURL(app)
-		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" || !strings.Contains(strings.ToLower(a.Body), strings.ToLower(says)) {
+		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest ||
+			a.Header.Get("Location") != "" || !strings.Contains(strings.ToLower(a.Body), strings.ToLower(says)) {
 			t.Errorf("%s: status %d, without %q:\n%s", uri, a.Status, says, a.Body)
 		}
 	}
@@ -325,7 +345,8 @@ func TestDocumentsOfCommonClients(t *testing.T) {
 func TestDocumentClientIsNeverSilent(t *testing.T) {
 	t.Parallel()
 	h := newDocumentHost(t)
-	s := startServer(t, h.options(options{provider: []string{"OIDC_ENABLED: true", "SCOPES: {read: Read, openid: Sign in, offline_access: Stay}"}}))
+	s := startServer(t, h.options(
+		options{provider: []string{"OIDC_ENABLED: true", "SCOPES: {read: Read, openid: Sign in, offline_access: Stay}"}}))
 	alice := s.person(t, "alice")
 	b := s.signedIn(t, alice)
 	app := h.client("/c", "http://127.0.0.1/callback", nil)

@@ -28,7 +28,8 @@ func TestDPoPNonce(t *testing.T) {
 			t.Error(err)
 		}
 		nonce := member{"nonce": challenged("token", http.StatusBadRequest, a)}
-		for what, wrong := range map[string]any{"another nonce": "AAAAAAAAAAAAAAAAAAAAAAAA", "an empty nonce": "", "a number": 7} {
+		for what, wrong := range map[string]any{"another nonce": "AAAAAAAAAAAAAAAAAAAAAAAA", "an empty nonce": "",
+			"a number": 7} {
 			a := v.post(t, "/o/token/", h.provingWith(t, v.phone.auth(), member{"nonce": wrong}), form)
 			if err := a.refused(http.StatusBadRequest, "use_dpop_nonce"); err != nil {
 				t.Errorf("%s: %v", what, err)
@@ -53,7 +54,8 @@ func TestDPoPNonce(t *testing.T) {
 		if a.Status != http.StatusCreated || a.Header.Get("DPoP-Nonce") == "" {
 			t.Errorf("PAR with the nonce: %d %v %s", a.Status, a.Header, a.Body)
 		}
-		bound := v.mustToken(t, h.provingWith(t, v.web.auth(), nonce), b.issue(t, v.web, v.alice, "scope", "openid")).AccessToken
+		bound := v.mustToken(t, h.provingWith(t, v.web.auth(), nonce),
+			b.issue(t, v.web, v.alice, "scope", "openid")).AccessToken
 		present := func(r *http.Request, _ url.Values) { r.Header.Set("Authorization", "DPoP "+bound) }
 		a = v.get(t, "/o/userinfo/", h.provingWith(t, present, member{"ath": digest(bound)}))
 		challenged("UserInfo", http.StatusUnauthorized, a)
@@ -124,7 +126,8 @@ func TestDPoPNonceUsesNoAssertion(t *testing.T) {
 			}
 			nonce := member{"nonce": challenge.Header.Get("DPoP-Nonce")}
 			got := v.post(t, one.path, h.provingWith(t, as, nonce), form)
-			if got.Status != one.status || got.Status == http.StatusBadRequest && textOf(got.JSON(t), "error") != "authorization_pending" {
+			if got.Status != one.status || got.Status == http.StatusBadRequest &&
+				textOf(got.JSON(t), "error") != "authorization_pending" {
 				t.Errorf("%s with the nonce: %d %s", one.what, got.Status, got.Body)
 			}
 			if one.what == "code" {
@@ -136,7 +139,8 @@ func TestDPoPNonceUsesNoAssertion(t *testing.T) {
 			if one.what == "code" { // a used code revokes its tokens
 				form = b.issue(t, a.application, v.alice)
 			}
-			if err := v.post(t, one.path, h.provingWith(t, as, nonce), form).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+			if err := v.post(t, one.path, h.provingWith(t, as, nonce), form).refused(http.StatusUnauthorized,
+				"invalid_client"); err != nil {
 				t.Errorf("%s, the assertion again: %v", one.what, err)
 			}
 		}

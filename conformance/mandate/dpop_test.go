@@ -64,7 +64,8 @@ func (v *fixture) dpopGrants(t *testing.T) {
 		"client_credentials, signed": {signed, forItself},
 		"device":                     {v.web, pollForm(b.approvedDevice(t, v.web).DeviceCode)},
 		"device, public":             {v.tv, pollForm(b.approvedDevice(t, v.tv).DeviceCode)},
-		"password":                   {v.web, params("grant_type", "password", "username", v.alice.Name, "password", v.alice.Password)},
+		"password": {v.web,
+			params("grant_type", "password", "username", v.alice.Name, "password", v.alice.Password)},
 	} {
 		got := v.mustToken(t, h.proving(t, one.app.auth()), one.form)
 		if got.TokenType != "DPoP" {
@@ -302,7 +303,8 @@ func (v *fixture) dpopToken(t *testing.T) {
 		} {
 			a := v.post(t, path, one.as, form)
 			challenge := a.Header.Get("WWW-Authenticate")
-			if a.Status != http.StatusUnauthorized || !strings.HasPrefix(challenge, "DPoP ") || !strings.Contains(challenge, `error="`+one.code+`"`) || !strings.Contains(challenge, `algs="ES256 `) {
+			if a.Status != http.StatusUnauthorized || !strings.HasPrefix(challenge, "DPoP ") ||
+				!strings.Contains(challenge, `error="`+one.code+`"`) || !strings.Contains(challenge, `algs="ES256 `) {
 				t.Errorf("%s %s: %d %s", place, what, a.Status, challenge)
 			}
 		}
@@ -312,7 +314,8 @@ func (v *fixture) dpopToken(t *testing.T) {
 	a = v.get(t, "/o/userinfo/", bearer(free.AccessToken))
 	checkEqual(t, "an unbound token", a.Status, http.StatusOK)
 	a = v.get(t, "/o/userinfo/", nobody)
-	if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, "Bearer ") || !strings.Contains(challenge, "DPoP ") {
+	if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, "Bearer ") ||
+		!strings.Contains(challenge, "DPoP ") {
 		t.Errorf("no token: %s", challenge)
 	}
 	a = v.post(t, "/o/userinfo/", nobody, params("access_token", got.AccessToken))
@@ -338,8 +341,9 @@ func (v *fixture) dpopAlways(t *testing.T) {
 	b := v.signedIn(t, v.alice)
 	for what, form := range map[string]url.Values{
 		"client credentials": with(forItself, "resource", api),
-		"a password":         params("grant_type", "password", "username", v.alice.Name, "password", v.alice.Password, "resource", api),
-		"a code":             b.issue(t, v.web, v.alice, "resource", api),
+		"a password": params("grant_type", "password", "username", v.alice.Name, "password", v.alice.Password,
+			"resource", api),
+		"a code": b.issue(t, v.web, v.alice, "resource", api),
 	} {
 		_, answer := v.token(t, v.web.auth(), form)
 		if err := answer.refused(http.StatusBadRequest, "invalid_request"); err != nil {

@@ -33,7 +33,8 @@ func TestFactorLostPhone(t *testing.T) {
 		old := s.browser(t)
 		old.open(t, "/login/")
 		old.logIn(t, alice)
-		for what, answer := range map[string][2]string{"the code of the old phone": {"totp", app.code(0)}, "an old recovery code": {"recovery", codes[1]}} {
+		for what, answer := range map[string][2]string{"the code of the old phone": {"totp", app.code(0)},
+			"an old recovery code": {"recovery", codes[1]}} {
 			old.answers(t, answer[0], answer[1])
 			checkEqual(t, what, old.Status, http.StatusUnprocessableEntity)
 		}
@@ -46,7 +47,9 @@ func TestFactorLostPhone(t *testing.T) {
 // same request.
 func TestFactorIsDemanded(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{"SECOND_FACTOR: everybody", "SECOND_FACTOR_GRACE_DAYS: 0"}, provider: []string{"OIDC_ENABLED: true", openidScopes}})
+		s := startServer(t, options{database: db,
+			settings: []string{"SECOND_FACTOR: everybody", "SECOND_FACTOR_GRACE_DAYS: 0"},
+			provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice, shop := s.person(t, "alice"), s.relyingParty(t)
 		b := s.browser(t)
 		address, verifier := s.authorizeURL(shop, "scope", "openid", "state", "s&1", "prompt", "login")
@@ -75,7 +78,8 @@ func TestFactorStepUp(t *testing.T) {
 		}{
 			{"without OpenID Connect", []string{"scope", "read", "acr_values", mfa}},
 			{"prompt=login", []string{"scope", "openid", "prompt", "login", "acr_values", mfa}},
-			{"essential", []string{"scope", "openid", "claims", `{"id_token":{"acr":{"essential":true,"values":["` + mfa + `"]}}}`}},
+			{"essential", []string{"scope", "openid", "claims", `{"id_token":{"acr":{"essential":true,"values":["` +
+				mfa + `"]}}}`}},
 		} {
 			behind(t, s.database, `DELETE FROM totps`)
 			behind(t, s.database, `UPDATE sessions SET amr = 'pwd'`)

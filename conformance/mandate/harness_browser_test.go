@@ -329,7 +329,8 @@ func (b *browser) find(t testing.TB, button string, fields url.Values) (form, *h
 func isButton(control *html.Node) bool {
 	kind := strings.ToLower(attribute(control, "type"))
 	return !has(control, "disabled") &&
-		(control.Data == "button" && (kind == "" || kind == "submit") || control.Data == "input" && (kind == "submit" || kind == "image"))
+		(control.Data == "button" && (kind == "" || kind == "submit") || control.Data == "input" &&
+			(kind == "submit" || kind == "image"))
 }
 
 func (f form) has(name string) bool {

@@ -80,18 +80,21 @@ func TestHarnessBrowser(t *testing.T) {
 			<input type="checkbox" name="remember" checked><input type="checkbox" name="all" value="1">
 			<select name="colour"><option>red<option value="b" selected>blue</select><textarea name="note">
 hello</textarea>
-			<button name="decision" value="deny">Deny</button><button name="decision" value="approve">Approve</button></form>`)(w, r)
+			<button name="decision" value="deny">Deny</button><button name="decision" value="approve">Approve</button></form>`)(
+			w, r)
 	})
 	mux.HandleFunc("POST /o/authorize/", func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
-		http.Redirect(w, r, "http://127.0.0.1:1/back?code=verysecretcode&got="+url.QueryEscape(r.PostForm.Encode()), http.StatusSeeOther)
+		http.Redirect(w, r, "http://127.0.0.1:1/back?code=verysecretcode&got="+url.QueryEscape(r.PostForm.Encode()),
+			http.StatusSeeOther)
 	})
 	mux.HandleFunc("GET /login/", func(w http.ResponseWriter, r *http.Request) {
 		page(`<form method="post" action="/login/"><input name="username"><input type="password" name="password">
 			<input type="hidden" name="next" value="`+r.FormValue("next")+`"><button>Log in</button></form>`)(w, r)
 	})
 	mux.HandleFunc("POST /login/", func(w http.ResponseWriter, r *http.Request) {
-		if r.FormValue("username") != "alice" || r.FormValue("password") != "correct horse" || r.Header.Get("Sec-Fetch-Site") != "same-origin" {
+		if r.FormValue("username") != "alice" || r.FormValue("password") != "correct horse" ||
+			r.Header.Get("Sec-Fetch-Site") != "same-origin" {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
@@ -104,7 +107,8 @@ hello</textarea>
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 
-	address, verifier := s.authorizeURL(application{ClientID: "c", RedirectURI: "http://127.0.0.1:1/back"}, "state", "x y", "redirect_uri", "")
+	address, verifier := s.authorizeURL(application{ClientID: "c", RedirectURI: "http://127.0.0.1:1/back"}, "state", "x y",
+		"redirect_uri", "")
 	if strings.Contains(address, "redirect_uri") || !strings.Contains(address, "state=x+y") || len(verifier) < 43 {
 		t.Errorf("authorizeURL = %s, %s", address, verifier)
 	}
@@ -116,7 +120,8 @@ hello</textarea>
 			t.Errorf("the form sent %s, want %s", got, want)
 		}
 	}
-	if log := strings.Join(s.secrets.all(), " "); !strings.Contains(log, "verysecretcode") || !strings.Contains(log, "correct horse") {
+	if log := strings.Join(s.secrets.all(), " "); !strings.Contains(log, "verysecretcode") ||
+		!strings.Contains(log, "correct horse") {
 		t.Errorf("code and password were not noted: %s", log)
 	}
 }

@@ -87,7 +87,8 @@ func (s *server) oauth4webapi(t testing.TB, app application, step string, input 
 	return s.onNode(t, nodeEngine, app, step, input)
 }
 
-func (s *server) onNode(t testing.TB, start func() (*foreignProgram, error), app application, step string, input map[string]any) map[string]any {
+func (s *server) onNode(t testing.TB, start func() (*foreignProgram, error), app application, step string,
+	input map[string]any) map[string]any {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		testkit.Program(t, program, "nodejs npm")
@@ -163,7 +164,8 @@ func (s *server) requestsOAuthlib(t testing.TB, app application, step string, in
 	return s.foreign(t, program, app, step, input)
 }
 
-func (s *server) foreign(t testing.TB, program *foreignProgram, app application, step string, input map[string]any) map[string]any {
+func (s *server) foreign(t testing.TB, program *foreignProgram, app application, step string,
+	input map[string]any) map[string]any {
 	t.Helper()
 	whole := map[string]any{"issuer": s.Issuer, "client_id": app.ClientID, "step": step}
 	if app.ClientSecret != "" {

@@ -27,13 +27,15 @@ type documentHost struct {
 
 func newDocumentHost(t testing.TB) *documentHost {
 	t.Helper()
-	h := &documentHost{pages: map[string]http.HandlerFunc{}, requests: map[string]int{}, file: filepath.Join(t.TempDir(), "host.pem")}
+	h := &documentHost{pages: map[string]http.HandlerFunc{}, requests: map[string]int{},
+		file: filepath.Join(t.TempDir(), "host.pem")}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(h.serve))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	h.URL = server.URL
-	err := os.WriteFile(h.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600)
+	err := os.WriteFile(h.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,8 @@ func (h *documentHost) fetches(path string) int {
 // client publishes the document of a client with this redirect URI. more lists members and
 // their values, which replace others.
 func (h *documentHost) client(path, redirectURI string, more map[string]any) application {
-	document := map[string]any{"client_id": h.URL + path, "client_name": "Agent", "redirect_uris": []string{redirectURI}, "token_endpoint_auth_method": "none"}
+	document := map[string]any{"client_id": h.URL + path, "client_name": "Agent", "redirect_uris": []string{redirectURI},
+		"token_endpoint_auth_method": "none"}
 	maps.Copy(document, more)
 	text, _ := json.Marshal(document) // it cannot fail
 	h.page(path, func(w http.ResponseWriter, _ *http.Request) {

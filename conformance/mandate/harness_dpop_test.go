@@ -31,7 +31,8 @@ func newHolder(t testing.TB) *holder {
 		t.Fatal(err)
 	}
 	x, y := base64url(point[1:33]), base64url(point[33:])
-	return &holder{key, member{"kty": "EC", "crv": "P-256", "x": x, "y": y}, digest(`{"crv":"P-256","kty":"EC","x":"` + x + `","y":"` + y + `"}`)}
+	return &holder{key, member{"kty": "EC", "crv": "P-256", "x": x, "y": y},
+		digest(`{"crv":"P-256","kty":"EC","x":"` + x + `","y":"` + y + `"}`)}
 }
 
 func base64url(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }

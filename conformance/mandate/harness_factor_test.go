@@ -97,7 +97,8 @@ func (b *browser) awaitsCode(t testing.TB, what string) {
 // answers fills in the page of the second factor.
 func (b *browser) answers(t testing.TB, by, code string) {
 	t.Helper()
-	b.send(t, "/login/factor/", params("by", by, "code", code, "next", b.URL.Query().Get("next"), "acr", b.URL.Query().Get("acr")))
+	b.send(t, "/login/factor/",
+		params("by", by, "code", code, "next", b.URL.Query().Get("next"), "acr", b.URL.Query().Get("acr")))
 }
 
 // isSignedIn reports whether the browser has a session.
@@ -115,7 +116,8 @@ func acrOf(claims map[string]any) string { return fmt.Sprint(claims["acr"], " ",
 func (d *discovered) reaches(t *testing.T, acr string) bool {
 	t.Helper()
 	b, p := d.browser(t), d.person(t, strings.ToLower(rand.Text()))
-	address, verifier := d.authorizeURL(d.app, "scope", "openid", "claims", `{"id_token":{"acr":{"essential":true,"value":`+quote(acr)+`}}}`)
+	address, verifier := d.authorizeURL(d.app, "scope", "openid", "claims",
+		`{"id_token":{"acr":{"essential":true,"value":`+quote(acr)+`}}}`)
 	b.open(t, address)
 	b.logIn(t, p)
 	if b.Away == nil && b.URL.Path == "/login/factor/" {

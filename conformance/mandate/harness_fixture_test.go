@@ -27,7 +27,8 @@ type fixture struct {
 	tv     application // public, for devices
 	agent  application // has a metadata document; only for some tests
 
-	registered, registrationToken string // the address of a client that registered itself, and its token; only for some tests
+	// the address of a client that registered itself, and its token; only for some tests
+	registered, registrationToken string
 
 	codes map[string]url.Values // the other parameters that exchange an issued code
 }
@@ -39,23 +40,29 @@ const (
 )
 
 // fixtureScopes are the scopes that a fixture's applications may request.
-const fixtureScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect token scope}"
+const fixtureScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect " +
+	"token scope}"
 
 // newFixture starts a server and fills it. The server trusts X-Forwarded-For, so that each
 // request can come from another address. Other tests cover throttling.
 func newFixture(t testing.TB, o options) *fixture {
 	t.Helper()
-	o.settings = append(slices.Clone(o.settings), "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2", "SAMPLE_API: true")
-	o.provider = append(slices.Clone(o.provider), fixtureScopes, "REGISTRATION_WITH_TOKEN: true", "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
+	o.settings = append(slices.Clone(o.settings), "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2",
+		"SAMPLE_API: true")
+	o.provider = append(slices.Clone(o.provider), fixtureScopes, "REGISTRATION_WITH_TOKEN: true",
+		"RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
 	v := &fixture{server: startServer(t, o)}
 	v.alice, v.bob, v.admin = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	every := []string{"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials"}
 	v.tv = v.application(t, "--name", "Television", "--client-type", "public", "--grant", deviceGrant)
-	v.web = v.application(t, append(slices.Clone(every), "--grant", deviceGrant, "--name", "Web", "--skip-consent", "--redirect-uri", webURI, "--redirect-uri", webURI+"/other")...)
+	v.web = v.application(t, append(slices.Clone(every), "--grant", deviceGrant, "--name", "Web", "--skip-consent",
+		"--redirect-uri", webURI, "--redirect-uri", webURI+"/other")...)
 	v.rival = v.application(t, append(every, "--name", "Rival", "--skip-consent", "--redirect-uri", rivalURI)...)
-	v.phone = v.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", phoneURI)
+	v.phone = v.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code",
+		"--redirect-uri", phoneURI)
 	v.asker = v.application(t, "--name", "Asker", "--grant", "client_credentials", "--may-introspect")
-	v.casual = v.application(t, "--name", "Casual", "--grant", "authorization_code", "--redirect-uri", "https://casual.example/back")
+	v.casual = v.application(t, "--name", "Casual", "--grant", "authorization_code", "--redirect-uri",
+		"https://casual.example/back")
 	return v
 }
 
@@ -159,7 +166,8 @@ func withCookie(name, value string) auth {
 
 // grantForm returns the form that exchanges a code.
 func grantForm(app application, code, verifier string) url.Values {
-	return params("grant_type", "authorization_code", "code", code, "redirect_uri", app.RedirectURI, "code_verifier", verifier)
+	return params("grant_type", "authorization_code", "code", code, "redirect_uri", app.RedirectURI,
+		"code_verifier", verifier)
 }
 
 func refreshForm(token string) url.Values {
@@ -221,7 +229,8 @@ func (a answer) refused(status int, code string) error {
 		return fmt.Errorf("an error with a token in it")
 	}
 	if len(got.ErrorDescription) < 12 || strings.ContainsFunc(got.ErrorDescription, notNQSCHAR) {
-		return fmt.Errorf("error_description %q does not say what to change in the characters that it may have", got.ErrorDescription)
+		return fmt.Errorf("error_description %q does not say what to change in the characters that it may have",
+			got.ErrorDescription)
 	}
 	if a.Status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "" {
 		return fmt.Errorf("401 without WWW-Authenticate")

@@ -90,7 +90,8 @@ func params(pairs ...string) url.Values {
 }
 
 // confidential lists the form fields whose values the log must not contain.
-var confidential = []string{"password", "client_secret", "code", "code_verifier", "refresh_token", "token", "access_token", "device_code", "user_code", "client_assertion"}
+var confidential = []string{"password", "client_secret", "code", "code_verifier", "refresh_token", "token",
+	"access_token", "device_code", "user_code", "client_assertion"}
 
 // tryPost sends a form. Unlike post, it may be called from any goroutine.
 func (s *server) tryPost(path string, as auth, form url.Values) (answer, error) {

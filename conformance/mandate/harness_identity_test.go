@@ -60,7 +60,8 @@ const companySecret = "the secret of Mandate at the company"
 
 // setting returns the item of SIGN_IN_SERVERS, with more keys.
 func (c *company) setting(more string) string {
-	return "{NAME: " + c.name + ", LABEL: " + quote(c.label()) + ", ISSUER: " + quote(c.issuer) + ", CLIENT_ID: mandate, CLIENT_SECRET: " + quote(companySecret) + more + "}"
+	return "{NAME: " + c.name + ", LABEL: " + quote(c.label()) + ", ISSUER: " + quote(c.issuer) +
+		", CLIENT_ID: mandate, CLIENT_SECRET: " + quote(companySecret) + more + "}"
 }
 
 func (c *company) label() string { return cmp.Or(c.shown, "Die "+c.name+" & Söhne") }
@@ -71,8 +72,10 @@ func (c *company) button() string { return "Sign in with " + c.label() }
 func (c *company) start(t testing.TB, s *server) {
 	t.Helper()
 	s.secret(companySecret)
-	c.step(t, "start", map[string]any{"clients": []map[string]any{{"client_id": "mandate", "client_secret": companySecret, "redirect_uris": []string{c.callback(s)},
-		"post_logout_redirect_uris": []string{s.BaseURL + "/"}, "scope": "openid profile email groups"}}})
+	c.step(t, "start", map[string]any{
+		"clients": []map[string]any{{"client_id": "mandate", "client_secret": companySecret,
+			"redirect_uris":             []string{c.callback(s)},
+			"post_logout_redirect_uris": []string{s.BaseURL + "/"}, "scope": "openid profile email groups"}}})
 }
 
 func (c *company) callback(s *server) string {
@@ -88,7 +91,8 @@ func (c *company) person(t testing.TB, name string, claims map[string]any) {
 // employee adds a person there whose address is verified.
 func (c *company) employee(t testing.TB, name string, groups ...string) {
 	t.Helper()
-	c.person(t, name, map[string]any{"email": name + "@company.example", "email_verified": true, "given_name": "Given " + name, "family_name": "Family", "groups": groups})
+	c.person(t, name, map[string]any{"email": name + "@company.example", "email_verified": true,
+		"given_name": "Given " + name, "family_name": "Family", "groups": groups})
 }
 
 func (c *company) disable(t testing.TB, name string) {
@@ -103,7 +107,9 @@ const privateNetworks = "OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"
 func withCompany(t *testing.T, db database, more string, settings ...string) (*server, *company) {
 	t.Helper()
 	c := newCompany(t, "company")
-	s := startServer(t, options{database: db, settings: append([]string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting(more) + "]"}, settings...), provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	s := startServer(t, options{database: db,
+		settings: append([]string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting(more) + "]"}, settings...),
+		provider: []string{"OIDC_ENABLED: true", openidScopes}})
 	c.start(t, s)
 	return s, c
 }
@@ -117,7 +123,8 @@ func newTraveller(t testing.TB) *traveller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &traveller{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &traveller{&http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // signIn goes to an address of another server, signs in there as somebody if the server asks, and

@@ -34,8 +34,10 @@ var (
 
 func installPython(folder string) (string, error) {
 	dir := filepath.Join(binaryDir, folder+"-packages")
-	out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--target", dir,
-		"--require-hashes", "--only-binary", ":all:", "--requirement", filepath.Join("testdata", folder, "requirements.txt")).CombinedOutput()
+	out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
+		"--target", dir,
+		"--require-hashes", "--only-binary", ":all:", "--requirement",
+		filepath.Join("testdata", folder, "requirements.txt")).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("pip install (apt-get install python3-pip): %w\n%s", err, out)
 	}
@@ -184,7 +186,8 @@ func (s *switcher) got() string {
 
 // switches sends a GET request unchanged and reads the header of the answer. The reader
 // then gives the rest.
-func (s *server) switches(t testing.TB, path, token string, headers ...string) (net.Conn, *bufio.Reader, *http.Response) {
+func (s *server) switches(t testing.TB, path, token string, headers ...string) (net.Conn, *bufio.Reader,
+	*http.Response) {
 	t.Helper()
 	lines := []string{"GET " + path + " HTTP/1.1", "Host: api.example"}
 	if token != "" {

@@ -98,14 +98,16 @@ func listOf(m member, name string) string {
 
 // asApplication returns a registered client as an application of the harness.
 func asApplication(m member, redirectURI string) application {
-	return application{ClientID: textOf(m, "client_id"), ClientSecret: textOf(m, "client_secret"), RedirectURI: redirectURI}
+	return application{ClientID: textOf(m, "client_id"), ClientSecret: textOf(m, "client_secret"),
+		RedirectURI: redirectURI}
 }
 
 // initialToken makes an initial access token at the command line.
 func (s *server) initialToken(t testing.TB, args ...string) string {
 	t.Helper()
 	var made struct{ Token string }
-	err := json.Unmarshal([]byte(s.mustCLI(t, "", append([]string{"registration-token", "add", "--json"}, args...)...)), &made)
+	err := json.Unmarshal([]byte(s.mustCLI(t, "", append([]string{"registration-token", "add", "--json"}, args...)...)),
+		&made)
 	if err != nil {
 		t.Fatal(err)
 	}

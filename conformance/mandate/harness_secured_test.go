@@ -32,7 +32,8 @@ func newSecuredServer(t testing.TB, db database) *securedServer {
 	ownProcesses(t)
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, db, ours, "SAMPLE_API: true",
-		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", DPOP_NONCE_REQUIRED: true, RESOURCE_SERVER_DPOP_NONCE: true, RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0}")
+		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", DPOP_NONCE_REQUIRED: true, RESOURCE_SERVER_DPOP_NONCE: "+
+			"true, RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0}")
 	trust, err := os.ReadFile(s.certificateFile(t))
 	if err != nil {
 		t.Fatal(err)
@@ -58,17 +59,22 @@ func (s *server) certificateFile(t testing.TB) string {
 func (s *securedServer) keyed(t testing.TB, name string, args ...string) (application, map[string]any) {
 	t.Helper()
 	keys := newStatementIssuer(t, name)
-	app := s.relyingParty(t, append([]string{"--client-id", name, "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks", keysFile(t, keys.keySet(t)),
-		"--sender-constraint", "dpop"}, args...)...)
-	return app, map[string]any{"auth": "private_key_jwt", "jwk": keys.privateJWK(t), "kid": "ES256", "dpop": app.ClientID, "tls": map[string]any{"ca": s.trust}}
+	app := s.relyingParty(t,
+		append([]string{"--client-id", name, "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks",
+			keysFile(t, keys.keySet(t)),
+			"--sender-constraint", "dpop"}, args...)...)
+	return app, map[string]any{"auth": "private_key_jwt", "jwk": keys.privateJWK(t), "kid": "ES256", "dpop": app.ClientID,
+		"tls": map[string]any{"ca": s.trust}}
 }
 
 // profiled is keyed for the profile FAPI 2.0 Message Signing.
 func (s *securedServer) profiled(t testing.TB, name string) (application, map[string]any) {
 	t.Helper()
-	app, input := s.keyed(t, name, "--profile", "fapi2-message-signing", "--algorithm", "ES256", "--response-algorithm", "ES256")
+	app, input := s.keyed(t, name, "--profile", "fapi2-message-signing", "--algorithm", "ES256",
+		"--response-algorithm", "ES256")
 	input["jarm"], input["algorithm"] = true, "ES256"
-	input["metadata"] = map[string]any{"id_token_signed_response_alg": "ES256", "authorization_signed_response_alg": "ES256"}
+	input["metadata"] = map[string]any{"id_token_signed_response_alg": "ES256",
+		"authorization_signed_response_alg": "ES256"}
 	return app, input
 }
 
@@ -84,14 +90,17 @@ func (i *statementIssuer) privateJWK(t testing.TB) member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return member{"kty": "EC", "crv": "P-256", "x": base64url(public[1:33]), "y": base64url(public[33:]), "d": base64url(private)}
+	return member{"kty": "EC", "crv": "P-256", "x": base64url(public[1:33]), "y": base64url(public[33:]),
+		"d": base64url(private)}
 }
 
 // certified is keyed for tls_client_auth and a certificate. A program can have one
 // certificate for several applications.
 func (s *securedServer) certified(t testing.TB, name string, args ...string) (application, map[string]any) {
 	t.Helper()
-	app := s.relyingParty(t, append([]string{"--client-id", name, "--grant", "client_credentials", "--certificate-subject", "san_dns=" + name + ".example", "--sender-constraint", "certificate"}, args...)...)
+	app := s.relyingParty(t,
+		append([]string{"--client-id", name, "--grant", "client_credentials", "--certificate-subject",
+			"san_dns=" + name + ".example", "--sender-constraint", "certificate"}, args...)...)
 	own := s.ours.client(t, name+".example")
 	certificate, key := inPEM(t, own)
 	return app, map[string]any{"auth": "tls", "tls": map[string]any{"ca": s.trust, "cert": certificate, "key": key},
@@ -105,12 +114,14 @@ func inPEM(t testing.TB, c tls.Certificate) (string, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
 }
 
 // boundFlow runs the flow of a client from the authorization request to the API. request has
 // more about the authorization request. It returns the requests with a proof.
-func (s *securedServer) boundFlow(t *testing.T, run foreignClient, app application, input, request map[string]any) []string {
+func (s *securedServer) boundFlow(t *testing.T, run foreignClient, app application, input,
+	request map[string]any) []string {
 	t.Helper()
 	var proofs []string
 	step := func(name string, more map[string]any) map[string]any {
@@ -127,11 +138,14 @@ func (s *securedServer) boundFlow(t *testing.T, run foreignClient, app applicati
 		}
 		return got
 	}
-	asks := map[string]any{"redirect_uri": app.RedirectURI, "scope": "openid email read", "parameters": map[string]any{"nonce": "n-1"}}
+	asks := map[string]any{"redirect_uri": app.RedirectURI, "scope": "openid email read",
+		"parameters": map[string]any{"nonce": "n-1"}}
 	maps.Copy(asks, request)
 	begun := step("authorize", asks)
 	back := s.browser(t).authorize(t, begun["url"].(string), s.alice, "approve")
-	first := step("callback", map[string]any{"url": back.String(), "redirect_uri": app.RedirectURI, "code_verifier": begun["code_verifier"], "state": begun["state"], "nonce": "n-1"})
+	first := step("callback",
+		map[string]any{"url": back.String(), "redirect_uri": app.RedirectURI, "code_verifier": begun["code_verifier"],
+			"state": begun["state"], "nonce": "n-1"})
 	id, _ := first["id_token"].(string)
 	algorithm, chosen := input["algorithm"].(string)
 	if !chosen {
@@ -139,7 +153,8 @@ func (s *securedServer) boundFlow(t *testing.T, run foreignClient, app applicati
 	}
 	next := step("refresh", map[string]any{"refresh_token": first["refresh_token"]})
 	access, _ := next["access_token"].(string)
-	if subject := s.verified(t, app, algorithm, id)["sub"]; step("userinfo", map[string]any{"token": access, "subject": subject})["email"] != "alice@example.org" {
+	if subject := s.verified(t, app, algorithm, id)["sub"]; step("userinfo",
+		map[string]any{"token": access, "subject": subject})["email"] != "alice@example.org" {
 		t.Error("UserInfo does not say who alice is")
 	}
 	s.checkBoundTo(t, access, input)
@@ -147,7 +162,8 @@ func (s *securedServer) boundFlow(t *testing.T, run foreignClient, app applicati
 	if input["dpop"] == nil {
 		api = s.mutual
 	}
-	if got := step("get", map[string]any{"url": api + "/resource", "token": access}); got["status"] != float64(http.StatusOK) {
+	if got := step("get", map[string]any{"url": api + "/resource", "token": access}); got["status"] != float64(
+		http.StatusOK) {
 		t.Errorf("the API answers %v", got)
 	}
 	return proofs

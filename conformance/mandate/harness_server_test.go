@@ -58,7 +58,8 @@ func (d database) open(t testing.TB) *sql.DB {
 func (d database) pool() (*sql.DB, error) {
 	driver, address := "postgres", d.url
 	if d.name == "sqlite" {
-		driver, address = "sqlite", "file:"+strings.TrimPrefix(d.url, "sqlite:///")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
+		driver, address = "sqlite", "file:"+strings.TrimPrefix(d.url, "sqlite:///")+
+			"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	}
 	return sql.Open(driver, address)
 }
@@ -182,10 +183,12 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 		reached = o.host + ":" + number
 	}
 	s := &server{
-		URL: scheme + reached, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets, test: t.Name(), apart: apart(t.Name()),
+		URL: scheme + reached, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key,
+		secrets: secrets, test: t.Name(), apart: apart(t.Name()),
 		client: &http.Client{
-			Timeout:       time.Minute,
-			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls.Clone(), ForceAttemptHTTP2: o.tls != nil},
+			Timeout: time.Minute,
+			Transport: &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls.Clone(),
+				ForceAttemptHTTP2: o.tls != nil},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -206,7 +209,8 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 		"DATABASE_URL: " + quote(o.database.url),
 		"SECRET_KEY: " + quote(key),
 	}
-	if !slices.ContainsFunc(o.settings, func(setting string) bool { return strings.HasPrefix(setting, "PASSWORD_HASH_MEMORY_KIB") }) {
+	if !slices.ContainsFunc(o.settings,
+		func(setting string) bool { return strings.HasPrefix(setting, "PASSWORD_HASH_MEMORY_KIB") }) {
 		lines = append(lines, cheap...)
 	}
 	lines = append(lines, o.settings...)
@@ -354,7 +358,8 @@ func (s *server) checkEvents(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	rows, err := pool.Query(`SELECT kind, actor_id || ' ' || actor_name || ' ' || address || ' ' || user_agent || ' ' || person_id || ' ' || person_name || ' ' || object_id || ' ' || object_name || ' ' || detail FROM events`)
+	rows, err := pool.Query(`SELECT kind, actor_id || ' ' || actor_name || ' ' || address || ' ' || user_agent || ' ' ||
+		person_id || ' ' || person_name || ' ' || object_id || ' ' || object_name || ' ' || detail FROM events`)
 	if err != nil {
 		return
 	}

@@ -10,13 +10,19 @@ func TestSignInWithAnotherMandate(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		other := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		other.mustCLI(t, "", "group", "add", "crew")
-		p := other.person(t, "ann", "--email", "ann@company.example", "--email-verified", "--group", "crew", "--first-name", "Ann")
+		p := other.person(t, "ann", "--email", "ann@company.example", "--email-verified", "--group", "crew",
+			"--first-name", "Ann")
 		secret := other.secret("the secret of Mandate at Mandate")
-		setting := "{NAME: mandate, ISSUER: " + quote(other.Issuer) + ", CLIENT_ID: mandate, CLIENT_SECRET: " + quote(secret) +
-			", SCOPES: [openid, profile, email, groups], NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example], GROUPS_CLAIM: groups, GROUPS: {crew: staff}, ACR: {\"urn:mandate:acr:mfa\": urn:mandate:acr:mfa}, LOGOUT: true}"
-		s := startServer(t, options{database: db, settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + setting + "]", "SECOND_FACTOR: everybody", "SECOND_FACTOR_GRACE_DAYS: 0"}, provider: []string{"OIDC_ENABLED: true", openidScopes}})
+		setting := "{NAME: mandate, ISSUER: " + quote(other.Issuer) + ", CLIENT_ID: mandate, CLIENT_SECRET: " +
+			quote(secret) +
+			", SCOPES: [openid, profile, email, groups], NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example], " +
+			"GROUPS_CLAIM: groups, GROUPS: {crew: staff}, ACR: {\"urn:mandate:acr:mfa\": urn:mandate:acr:mfa}, LOGOUT: true}"
+		s := startServer(t, options{database: db,
+			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + setting + "]", "SECOND_FACTOR: everybody",
+				"SECOND_FACTOR_GRACE_DAYS: 0"}, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		s.secret(secret)
-		other.mustCLI(t, secret+"\n", "application", "add", "--name", "Mandate", "--client-id", "mandate", "--client-secret-stdin", "--grant", "authorization_code", "--algorithm", "EdDSA",
+		other.mustCLI(t, secret+"\n", "application", "add", "--name", "Mandate", "--client-id", "mandate",
+			"--client-secret-stdin", "--grant", "authorization_code", "--algorithm", "EdDSA",
 			"--redirect-uri", s.BaseURL+"/login/with/mandate/callback/", "--post-logout-redirect-uri", s.BaseURL+"/")
 		s.mustCLI(t, "", "group", "add", "staff")
 

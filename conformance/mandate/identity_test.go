@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-const companyGroups = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example], SCOPES: [openid, profile, email, groups], GROUPS_CLAIM: groups, GROUPS: {crew: staff, captains: admins}"
+const companyGroups = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example], SCOPES: [openid, profile, email, " +
+	"groups], GROUPS_CLAIM: groups, GROUPS: {crew: staff, captains: admins}"
 
 // A new person signs in at an application through the company's server, with the right groups.
 func TestSignInWithAnotherServer(t *testing.T) {
@@ -32,14 +33,16 @@ func TestSignInWithAnotherServer(t *testing.T) {
 		}
 		about := s.userInfo(t, got.AccessToken)
 		// This server was not told to trust the company for addresses.
-		if about["email"] != "ann@company.example" || about["email_verified"] == true || about["given_name"] != "Given ann" || about["preferred_username"] != "ann@company.example" {
+		if about["email"] != "ann@company.example" || about["email_verified"] == true || about["given_name"] != "Given ann" ||
+			about["preferred_username"] != "ann@company.example" {
 			t.Error(about)
 		}
 		checkEqual(t, "groups at the first sign-in", s.groupsOf(t, "ann@company.example"), "staff")
 
 		behind(t, db, `INSERT INTO memberships SELECT id, 'own' FROM users WHERE username = 'ann@company.example'`)
 		// The address is another one now, and the person is the same.
-		c.person(t, "ann", map[string]any{"email": "other@company.example", "email_verified": true, "groups": []string{"captains"}})
+		c.person(t, "ann", map[string]any{"email": "other@company.example", "email_verified": true,
+			"groups": []string{"captains"}})
 		again := s.browser(t)
 		again.signInWith(t, c, "ann", "/login/?next=/account/")
 		again.isAt(t, "the second sign-in", 200, "ann@company.example")
@@ -57,7 +60,9 @@ func TestSignInWithAnotherServer(t *testing.T) {
 		c.person(t, "dan", map[string]any{})
 		c.person(t, "fay", map[string]any{"email": "fay@evilcompany.example", "email_verified": true})
 		c.person(t, "eve", map[string]any{"email": "ann@company.example", "email_verified": true})
-		for name, says := range map[string]string{"bob": "is not known here", "cal": "is not known here", "dan": "is not known here", "fay": "is not known here", "eve": "There is an account with your address here already."} {
+		for name, says := range map[string]string{"bob": "is not known here", "cal": "is not known here",
+			"dan": "is not known here", "fay": "is not known here", "eve": "There is an account with your address here " +
+				"already."} {
 			no := s.browser(t)
 			no.signInWith(t, c, name, "/login/")
 			no.isAt(t, name, 403, says)
@@ -94,7 +99,8 @@ func TestSignInWithAnotherServer(t *testing.T) {
 			failed = append(failed, ", , "+account+", server"+why)
 		}
 		for kind, want := range map[string]string{
-			"person.added":   "ann@company.example, ann@company.example, " + account + ", server; " + back.Username + ", " + back.Username + ", " + account + ", server",
+			"person.added": "ann@company.example, ann@company.example, " + account + ", server; " + back.Username + ", " +
+				back.Username + ", " + account + ", server",
 			"person.changed": "server, ann@company.example, " + account + ", groups",
 			"sign-in.failed": strings.Join(failed, "; ") + "; , ann@company.example, " + account + ", server",
 		} {
@@ -119,7 +125,8 @@ func (s *server) said(t *testing.T, kind string) string {
 		if e.Actor.Kind == "server" || e.Actor.Kind == "operator" {
 			actor = e.Actor.Kind
 		}
-		said = append(said, fmt.Sprintf("%s, %s, %s, %s", actor, e.Person.Name, strings.TrimSpace(e.Object.Kind+" "+e.Object.Name), e.Detail))
+		said = append(said, fmt.Sprintf("%s, %s, %s, %s", actor, e.Person.Name,
+			strings.TrimSpace(e.Object.Kind+" "+e.Object.Name), e.Detail))
 	}
 	slices.Sort(said)
 	return strings.Join(slices.Compact(said), "; ")
@@ -128,7 +135,8 @@ func (s *server) said(t *testing.T, kind string) string {
 // The second factor of this server follows, unless the operator says what the other server has checked.
 func TestSecondFactorAfterAnotherServer(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s, c := withCompany(t, db, ", TRUSTED_FOR_EMAIL: true, ACR: {gold: urn:mandate:acr:mfa, silver: urn:mandate:acr:password}")
+		s, c := withCompany(t, db, ", TRUSTED_FOR_EMAIL: true, ACR: {gold: urn:mandate:acr:mfa, silver: "+
+			"urn:mandate:acr:password}")
 		p := s.person(t, "ann", "--email", "ann@company.example", "--email-verified")
 		app, _ := s.withApp(t, p)
 		person := func(acr string) {
@@ -171,7 +179,8 @@ func TestSecondFactorAfterAnotherServer(t *testing.T) {
 		b = s.browser(t)
 		b.signInWith(t, c, "ann", "/login/")
 		b.awaitsCode(t, "once more")
-		checkEqual(t, "the event of an account that the address has linked", s.said(t, "factor.added"), "ann, ann, account "+c.label()+", address; ann, ann, totp, ")
+		checkEqual(t, "the event of an account that the address has linked", s.said(t, "factor.added"),
+			"ann, ann, account "+c.label()+", address; ann, ann, totp, ")
 		behind(t, db, `DELETE FROM identities`)
 		s.newStep(t)
 		b.answers(t, "totp", app.code(0))
@@ -264,7 +273,8 @@ func TestLastIdentityStays(t *testing.T) {
 		}
 		app := s.application(t, "--name", "Old", "--grant", "password", "--may-introspect")
 		for _, password := range []string{"", "x"} {
-			_, a := s.token(t, app.auth(), params("grant_type", "password", "username", "ann@company.example", "password", password))
+			_, a := s.token(t, app.auth(),
+				params("grant_type", "password", "username", "ann@company.example", "password", password))
 			if a.Status != 400 {
 				t.Errorf("the password grant: %d %s", a.Status, a.Body)
 			}
@@ -284,7 +294,8 @@ func TestSignOutAtAnotherServer(t *testing.T) {
 	b.submit(t, "Sign out", nil)
 	b.isAt(t, "signed out", 200, "You may still be signed in at ")
 	b.open(t, regexpSubmatch(t, `href="(/logout/with/company/)"`, b.Body))
-	if b.Away == nil || "http://"+b.Away.Host != c.issuer || b.Away.Query().Get("post_logout_redirect_uri") != s.BaseURL+"/" || b.Away.Query().Get("client_id") != "mandate" {
+	if b.Away == nil || "http://"+b.Away.Host != c.issuer || b.Away.Query().Get("post_logout_redirect_uri") != s.BaseURL+
+		"/" || b.Away.Query().Get("client_id") != "mandate" {
 		t.Fatalf("sent to %v", b.Away)
 	}
 	answer, err := v.client.Get(b.Away.String())

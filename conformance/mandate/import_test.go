@@ -41,7 +41,8 @@ func TestImportedPeopleSignIn(t *testing.T) {
 			v.secret(hash)
 			fmt.Fprintf(&list, "%s,%s@example.com,\"%s\",of-%s\n", scheme, strings.ToLower(scheme), hash, scheme)
 		}
-		if got := v.mustCLI(t, list.String(), "user", "import", "-"); !strings.HasPrefix(got, fmt.Sprintf("Added %d people.", len(hashes))) {
+		if got := v.mustCLI(t, list.String(), "user", "import", "-"); !strings.HasPrefix(got,
+			fmt.Sprintf("Added %d people.", len(hashes))) {
 			t.Fatal(got)
 		}
 		stored := func(name string) string {
@@ -51,7 +52,8 @@ func TestImportedPeopleSignIn(t *testing.T) {
 			return hash
 		}
 		for scheme, hash := range hashes {
-			if scheme != "bcrypt-2y" && scheme != "Django-pbkdf2_sha256" && scheme != "argon2-cffi-short" && scheme != "passlib-scrypt" {
+			if scheme != "bcrypt-2y" && scheme != "Django-pbkdf2_sha256" && scheme != "argon2-cffi-short" &&
+				scheme != "passlib-scrypt" {
 				continue // the leaf package verifies each; here one of each kind is enough
 			}
 			b := v.browser(t)
@@ -78,7 +80,8 @@ func TestImportedPeopleSignIn(t *testing.T) {
 			}
 		}
 		// The password grant verifies an imported hash too, and so does the form that changes the password.
-		if _, got := v.token(t, v.web.auth(), params("grant_type", "password", "username", "bcrypt-2a", "password", words, "scope", "read")); got.Status != http.StatusOK {
+		if _, got := v.token(t, v.web.auth(), params("grant_type", "password", "username", "bcrypt-2a", "password", words,
+			"scope", "read")); got.Status != http.StatusOK {
 			t.Errorf("the password grant: %d", got.Status)
 		}
 		if !strings.HasPrefix(stored("bcrypt-2a"), "$argon2id$") {
@@ -95,7 +98,8 @@ func TestImportedPersonSignsInTwiceAtOnce(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		nodes := []*server{s, s.node(t)}
-		s.mustCLI(t, "username,password_hash\nann,\""+s.secret(importedHashes(t, words)["bcrypt-2b"])+"\"\n", "user", "import", "-")
+		s.mustCLI(t, "username,password_hash\nann,\""+s.secret(importedHashes(t, words)["bcrypt-2b"])+"\"\n", "user",
+			"import", "-")
 		for i, got := range parallel(t, 4, func(i int) (answer, error) {
 			return nodes[i%2].tryPost("/login/", ownForm, params("username", "ann", "password", words))
 		}) {
@@ -114,7 +118,8 @@ func TestImportedPersonWithoutPassword(t *testing.T) {
 	s.mustCLI(t, "username,password_hash,active\nann,,\nbob,!unusable,\ncarol,,false\n", "user", "import", "-")
 	for _, name := range []string{"ann", "bob", "carol"} {
 		for _, password := range []string{"!unusable", "unusable", "!", " "} {
-			if got := s.post(t, "/login/", ownForm, params("username", name, "password", password)); got.Status != http.StatusUnprocessableEntity {
+			if got := s.post(t, "/login/", ownForm,
+				params("username", name, "password", password)); got.Status != http.StatusUnprocessableEntity {
 				t.Errorf("%s with %q: %d", name, password, got.Status)
 			}
 		}
@@ -155,7 +160,8 @@ func TestAttackHostileImport(t *testing.T) {
 			}
 		}
 		// An existing person is skipped: nothing about them changes.
-		if got := v.mustCLI(t, "username,email,first_name,groups,password_hash,active\nALICE,eve@example.com,Eve,,"+good+",false\n", "user", "import", "-"); !strings.HasPrefix(got, "Added 0 people. Skipped 1 ") {
+		if got := v.mustCLI(t, "username,email,first_name,groups,password_hash,active\nALICE,eve@example.com,Eve,,"+good+
+			",false\n", "user", "import", "-"); !strings.HasPrefix(got, "Added 0 people. Skipped 1 ") {
 			t.Error(got)
 		}
 		v.signedIn(t, v.alice)

@@ -18,11 +18,14 @@ import (
 func TestInitialToken(t *testing.T) {
 	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"SCOPES: {read: Read, write: Write, openid: Sign in, introspection: Introspect}", "OIDC_ENABLED: true",
-			"REGISTRATION_WITH_TOKEN: true"}})
+		s := startServer(t, options{database: db,
+			provider: []string{"SCOPES: {read: Read, write: Write, openid: Sign in, introspection: Introspect}",
+				"OIDC_ENABLED: true",
+				"REGISTRATION_WITH_TOKEN: true"}})
 		t.Run("required", func(t *testing.T) {
 			a := s.registration(t, nobody, `{"redirect_uris":["https://tool.example/"]}`)
-			if err := a.refused(401, "invalid_token"); err != nil || strings.Contains(a.Header.Get("WWW-Authenticate"), "error") {
+			if err := a.refused(401, "invalid_token"); err != nil ||
+				strings.Contains(a.Header.Get("WWW-Authenticate"), "error") {
 				t.Errorf("RFC 6750 §3.1: %v, %q", err, a.Header.Get("WWW-Authenticate"))
 			}
 		})
@@ -36,14 +39,18 @@ func TestInitialToken(t *testing.T) {
 
 func (s *server) registersConfidential(t *testing.T) {
 	token := s.initialToken(t, "--uses", "3", "--may", "authorization_code,client_credentials")
-	made := s.registers(t, bearer(token), `{"client_name":"Nightly","grant_types":["client_credentials"],"token_endpoint_auth_method":"client_secret_post"}`)
+	made := s.registers(t, bearer(token),
+		`{"client_name":"Nightly","grant_types":["client_credentials"],"token_endpoint_auth_method":"client_secret_post"}`)
 	app := asApplication(made, "")
-	if app.ClientSecret == "" || made["client_secret_expires_at"] != float64(0) || textOf(made, "token_endpoint_auth_method") != "client_secret_post" || listOf(made, "grant_types") != "client_credentials" || made["response_types"] != nil {
+	if app.ClientSecret == "" || made["client_secret_expires_at"] != float64(0) ||
+		textOf(made, "token_endpoint_auth_method") != "client_secret_post" ||
+		listOf(made, "grant_types") != "client_credentials" || made["response_types"] != nil {
 		t.Fatalf("%v", made)
 	}
 	// RFC 7591 §2: only the registered method works.
 	s.mustToken(t, body(app.ClientID, app.ClientSecret), params("grant_type", "client_credentials"))
-	if err := s.post(t, "/o/token/", basic(app.ClientID, app.ClientSecret), params("grant_type", "client_credentials")).refused(401, "invalid_client"); err != nil {
+	if err := s.post(t, "/o/token/", basic(app.ClientID, app.ClientSecret),
+		params("grant_type", "client_credentials")).refused(401, "invalid_client"); err != nil {
 		t.Error(err)
 	}
 	at, manage := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token"))
@@ -55,19 +62,24 @@ func (s *server) registersConfidential(t *testing.T) {
 	change := func(secret string) string {
 		return fmt.Sprintf(`{"client_id":%q,"client_secret":%q,"grant_types":["client_credentials"]}`, app.ClientID, secret)
 	}
-	if err := s.send(t, "PUT", at, manage, change("a-secret-that-the-client-chose")).refused(400, "invalid_client_metadata"); err != nil {
+	if err := s.send(t, "PUT", at, manage, change("a-secret-that-the-client-chose")).refused(400,
+		"invalid_client_metadata"); err != nil {
 		t.Error(err)
 	}
 	got := s.send(t, "PUT", at, manage, change(app.ClientSecret))
-	if got.Status != 200 || got.JSON(t)["client_secret"] != nil || textOf(got.JSON(t), "token_endpoint_auth_method") != "client_secret_basic" {
+	if got.Status != 200 || got.JSON(t)["client_secret"] != nil ||
+		textOf(got.JSON(t), "token_endpoint_auth_method") != "client_secret_basic" {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	s.mustToken(t, basic(app.ClientID, app.ClientSecret), params("grant_type", "client_credentials"))
 	// A public client that becomes confidential gets a secret.
-	public := s.registers(t, bearer(token), `{"redirect_uris":["https://web.example/cb"],"token_endpoint_auth_method":"none"}`)
+	public := s.registers(t, bearer(token),
+		`{"redirect_uris":["https://web.example/cb"],"token_endpoint_auth_method":"none"}`)
 	got = s.send(t, "PUT", textOf(public, "registration_client_uri"), bearer(textOf(public, "registration_access_token")),
-		member{"client_id": public["client_id"], "redirect_uris": []string{"https://web.example/cb"}, "id_token_signed_response_alg": "HS256"})
-	if secret := textOf(got.JSON(t), "client_secret"); got.Status != 200 || secret == "" || got.JSON(t)["client_secret_expires_at"] != float64(0) {
+		member{"client_id": public["client_id"], "redirect_uris": []string{"https://web.example/cb"},
+			"id_token_signed_response_alg": "HS256"})
+	if secret := textOf(got.JSON(t), "client_secret"); got.Status != 200 || secret == "" ||
+		got.JSON(t)["client_secret_expires_at"] != float64(0) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 }
@@ -77,20 +89,26 @@ func (s *server) tokenNarrows(t *testing.T) {
 	s.mustCLI(t, "", "resource", "add", "https://api.example/v1", "--name", "API")
 	token := s.initialToken(t, "--uses", "9", "--scope", "read", "--resource", "https://api.example/v1")
 	for name, test := range map[string]struct{ metadata, code string }{
-		"another grant type":              {`{"grant_types":["client_credentials"]}`, "invalid_client_metadata"},
-		"only another scope":              {`{"redirect_uris":["https://tool.example/"],"scope":"write introspection"}`, "invalid_client_metadata"},
-		"one bad redirect URI among good": {`{"redirect_uris":["https://tool.example/","http://evil.example/"]}`, "invalid_redirect_uri"},
+		"another grant type": {`{"grant_types":["client_credentials"]}`, "invalid_client_metadata"},
+		"only another scope": {`{"redirect_uris":["https://tool.example/"],"scope":"write introspection"}`,
+			"invalid_client_metadata"},
+		"one bad redirect URI among good": {`{"redirect_uris":["https://tool.example/","http://evil.example/"]}`,
+			"invalid_redirect_uri"},
 	} {
 		if err := s.registration(t, bearer(token), test.metadata).refused(400, test.code); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	made := s.registers(t, bearer(token), `{"redirect_uris":["https://tool.example/"],"grant_types":["authorization_code","client_credentials"],"scope":"read write introspection","skip_consent":true}`)
+	made := s.registers(t, bearer(token),
+		`{"redirect_uris":["https://tool.example/"],"grant_types":["authorization_code","client_credentials"],"scope":"read write introspection","skip_consent":true}`)
 	if textOf(made, "scope") != "read" || listOf(made, "grant_types") != "authorization_code refresh_token" {
 		t.Errorf("%v", made)
 	}
-	at, manage, id := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")), textOf(made, "client_id")
-	changed := s.send(t, "PUT", at, manage, member{"client_id": id, "redirect_uris": []string{"https://tool.example/"}, "grant_types": []string{"authorization_code", "password"}}).JSON(t)
+	at, manage, id := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
+		textOf(made, "client_id")
+	changed := s.send(t, "PUT", at, manage,
+		member{"client_id": id, "redirect_uris": []string{"https://tool.example/"},
+			"grant_types": []string{"authorization_code", "password"}}).JSON(t)
 	if textOf(changed, "scope") != "read" || listOf(changed, "grant_types") != "authorization_code refresh_token" {
 		t.Errorf("after a change: %v", changed)
 	}
@@ -101,7 +119,8 @@ func (s *server) tokenNarrows(t *testing.T) {
 		SkipConsent, MayIntrospect bool
 	}
 	err := json.Unmarshal([]byte(s.mustCLI(t, "", "application", "show", id, "--json")), &shown)
-	if err != nil || len(shown.Resources) != 1 || shown.Resources[0] != "https://api.example/v1" || shown.PKCE != "" || shown.SkipConsent || shown.MayIntrospect {
+	if err != nil || len(shown.Resources) != 1 || shown.Resources[0] != "https://api.example/v1" || shown.PKCE != "" ||
+		shown.SkipConsent || shown.MayIntrospect {
 		t.Errorf("%v, %+v", err, shown)
 	}
 	// A refused request has used nothing.
@@ -121,11 +140,14 @@ func (s *server) registersIntrospector(t *testing.T) {
 	if !s.active(t, asApplication(asks, "").auth(), some.AccessToken) {
 		t.Error("the introspector cannot introspect")
 	}
-	if err := s.post(t, "/o/introspect/", asApplication(silent, "").auth(), params("token", some.AccessToken)).refused(403, "unauthorized_client"); err != nil {
+	if err := s.post(t, "/o/introspect/", asApplication(silent, "").auth(), params("token", some.AccessToken)).refused(403,
+		"unauthorized_client"); err != nil {
 		t.Error(err)
 	}
 	// RFC 7662 §2.1 needs a caller that authenticates.
-	if err := s.registration(t, bearer(token), `{"grant_types":["client_credentials"],"token_endpoint_auth_method":"none","scope":"introspection"}`).refused(400, "invalid_client_metadata"); err != nil {
+	if err := s.registration(t, bearer(token),
+		`{"grant_types":["client_credentials"],"token_endpoint_auth_method":"none","scope":"introspection"}`).refused(400,
+		"invalid_client_metadata"); err != nil {
 		t.Error(err)
 	}
 }
@@ -134,11 +156,15 @@ func (s *server) registersIntrospector(t *testing.T) {
 // says so itself.
 func TestInitialTokenWithoutScopes(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, options{provider: []string{"SCOPES: {read: Read, write: Write, kept: Kept, openid: Sign in, profile: Profile, introspection: Introspect}",
-		"DEFAULT_SCOPES: [read, kept]", "SCOPES_BY_ADMINISTRATOR: [kept]", "OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true"}})
+	s := startServer(t, options{
+		provider: []string{"SCOPES: {read: Read, write: Write, kept: Kept, openid: Sign in, profile: Profile, " +
+			"introspection: Introspect}",
+			"DEFAULT_SCOPES: [read, kept]", "SCOPES_BY_ADMINISTRATOR: [kept]", "OIDC_ENABLED: true",
+			"REGISTRATION_WITH_TOKEN: true"}})
 	plain := s.initialToken(t, "--uses", "9", "--may", "client_credentials")
 	introspects := s.initialToken(t, "--uses", "9", "--may", "client_credentials", "--may", "introspection")
-	lists := s.initialToken(t, "--uses", "9", "--may", "client_credentials", "--scope", "write", "--scope", "kept", "--scope", "profile")
+	lists := s.initialToken(t, "--uses", "9", "--may", "client_credentials", "--scope", "write", "--scope", "kept",
+		"--scope", "profile")
 	for _, test := range []struct{ rule, token, scope, want string }{
 		{"no scope", plain, "", "read openid offline_access"},
 		{"no scope, with introspection", introspects, "", "read openid offline_access"},
@@ -167,7 +193,8 @@ func TestInitialTokenWithoutScopes(t *testing.T) {
 		}
 		s.secret(textOf(made, "client_secret"))
 		// A change gives no more than the registration did.
-		changed := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(s.secret(textOf(made, "registration_access_token"))),
+		changed := s.send(t, "PUT", textOf(made, "registration_client_uri"),
+			bearer(s.secret(textOf(made, "registration_access_token"))),
 			member{"client_id": made["client_id"], "grant_types": []string{"client_credentials"}})
 		want := map[bool]string{true: "write kept profile", false: "read openid offline_access"}[test.token == lists]
 		if scope := textOf(changed.JSON(t), "scope"); scope != want {
@@ -185,7 +212,8 @@ func (s *server) tokenRace(t *testing.T) {
 	token := s.initialToken(t, "--uses", "1")
 	won := 0
 	for _, a := range parallel(t, 32, func(i int) (answer, error) {
-		return nodes[i%2].trySend("POST", "/o/register/", bearer(token), fmt.Sprintf(`{"redirect_uris":["https://race.example/%d"]}`, i))
+		return nodes[i%2].trySend("POST", "/o/register/", bearer(token),
+			fmt.Sprintf(`{"redirect_uris":["https://race.example/%d"]}`, i))
 	}) {
 		if a.Status == 201 {
 			won++
@@ -230,7 +258,8 @@ func (s *server) tokenOfPerson(t *testing.T, db database) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.registration(t, bearer(token), `{"redirect_uris":["https://maker.example/2"]}`).refused(401, "invalid_token"); err != nil {
+		if err := s.registration(t, bearer(token), `{"redirect_uris":["https://maker.example/2"]}`).refused(401,
+			"invalid_token"); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		_, err = pool.ExecContext(t.Context(), "UPDATE users SET "+back+" WHERE username = 'maker'")
@@ -242,11 +271,14 @@ func (s *server) tokenOfPerson(t *testing.T, db database) {
 	refused("a disabled account", "active = FALSE", "active = TRUE")
 	s.mustCLI(t, "", "user", "disable", "maker")
 	at, manage := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token"))
-	if err := s.send(t, "PUT", at, manage, member{"client_id": made["client_id"], "redirect_uris": []string{"https://evil.example/"}}).refused(403, "access_denied"); err != nil {
+	if err := s.send(t, "PUT", at, manage,
+		member{"client_id": made["client_id"], "redirect_uris": []string{"https://evil.example/"}}).refused(403,
+		"access_denied"); err != nil {
 		t.Errorf("a change of a suspended application: %v", err)
 	}
 	s.mustCLI(t, "", "user", "delete", "maker", "--applications", "delete")
-	if err := s.registration(t, bearer(token), `{"redirect_uris":["https://maker.example/2"]}`).refused(401, "invalid_token"); err != nil {
+	if err := s.registration(t, bearer(token), `{"redirect_uris":["https://maker.example/2"]}`).refused(401,
+		"invalid_token"); err != nil {
 		t.Errorf("a deleted person: %v", err)
 	}
 }
@@ -265,16 +297,20 @@ func TestRegistrationSector(t *testing.T) {
 	}))
 	t.Cleanup(sector.Close)
 	trusted := filepath.Join(t.TempDir(), "ca.pem")
-	err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: sector.Certificate().Raw}), 0o600)
+	err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: sector.Certificate().Raw}),
+		0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true", "OPEN_HOSTS: [one.example, two.example, 127.0.0.1]"}, openClients...), settings: []string{thisHost},
+	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true",
+		"OPEN_HOSTS: [one.example, two.example, 127.0.0.1]"}, openClients...), settings: []string{thisHost},
 		env: []string{"SSL_CERT_FILE=" + trusted}})
 	register := func(path string) answer {
-		return s.registration(t, nobody, member{"redirect_uris": []string{"https://one.example/cb", "https://two.example/cb"}, "subject_type": "pairwise", "sector_identifier_uri": sector.URL + path})
+		return s.registration(t, nobody, member{"redirect_uris": []string{"https://one.example/cb", "https://two.example/cb"},
+			"subject_type": "pairwise", "sector_identifier_uri": sector.URL + path})
 	}
-	for name, file := range map[string]string{"one is missing": `["https://one.example/cb"]`, "no array": `{"uris":[]}`, "no JSON": `https://one.example/cb`, "too long": `["` + strings.Repeat("a", 70_000) + `"]`} {
+	for name, file := range map[string]string{"one is missing": `["https://one.example/cb"]`, "no array": `{"uris":[]}`,
+		"no JSON": `https://one.example/cb`, "too long": `["` + strings.Repeat("a", 70_000) + `"]`} {
 		list = file
 		if err := register("/list").refused(400, "invalid_client_metadata"); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -285,14 +321,18 @@ func TestRegistrationSector(t *testing.T) {
 		t.Errorf("a redirect: %v", err)
 	}
 	made := register("/list")
-	if made.Status != 201 || textOf(made.JSON(t), "sector_identifier_uri") != sector.URL+"/list" || textOf(made.JSON(t), "subject_type") != "pairwise" {
+	if made.Status != 201 || textOf(made.JSON(t), "sector_identifier_uri") != sector.URL+"/list" ||
+		textOf(made.JSON(t), "subject_type") != "pairwise" {
 		t.Fatalf("%d %s", made.Status, made.Body)
 	}
-	if text := s.mustCLI(t, "", "application", "show", textOf(made.JSON(t), "client_id")); !strings.Contains(text, "127.0.0.1") {
+	if text := s.mustCLI(t, "", "application", "show", textOf(made.JSON(t), "client_id")); !strings.Contains(text,
+		"127.0.0.1") {
 		t.Error(text)
 	}
 	// Without the file, pairwise subjects need one host.
-	if err := s.registration(t, nobody, `{"redirect_uris":["https://one.example/cb","https://two.example/cb"],"subject_type":"pairwise"}`).refused(400, "invalid_client_metadata"); err != nil {
+	if err := s.registration(t, nobody,
+		`{"redirect_uris":["https://one.example/cb","https://two.example/cb"],"subject_type":"pairwise"}`).refused(400,
+		"invalid_client_metadata"); err != nil {
 		t.Error(err)
 	}
 }
@@ -302,14 +342,17 @@ func TestRegistrationSector(t *testing.T) {
 func TestRegistrationFetchesNothingWithoutAToken(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
-		s := startServer(t, h.options(options{database: db, provider: []string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}}))
+		s := startServer(t, h.options(options{database: db,
+			provider: []string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}}))
 		missing := h.page("/missing", nil)
 		sector := h.page("/sector", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`["https://one.example/cb","https://two.example/cb"]`))
 		})
 		register := func(token, sector string) answer {
-			return s.registration(t, bearer(token), member{"redirect_uris": []string{"https://one.example/cb", "https://two.example/cb"}, "subject_type": "pairwise", "sector_identifier_uri": sector})
+			return s.registration(t, bearer(token),
+				member{"redirect_uris": []string{"https://one.example/cb", "https://two.example/cb"}, "subject_type": "pairwise",
+					"sector_identifier_uri": sector})
 		}
 		token := s.initialToken(t, "--uses", "1")
 		for range 2 {
@@ -323,7 +366,8 @@ func TestRegistrationFetchesNothingWithoutAToken(t *testing.T) {
 		}
 		expired, deleted := s.initialToken(t), s.initialToken(t)
 		pool := db.open(t)
-		_, err := pool.ExecContext(t.Context(), "UPDATE initial_tokens SET expires_at = 1 WHERE uses_left > 0 AND digest = '"+digestOf(expired)+"'")
+		_, err := pool.ExecContext(t.Context(), "UPDATE initial_tokens SET expires_at = 1 WHERE uses_left > 0 AND digest = '"+
+			digestOf(expired)+"'")
 		if err == nil {
 			_, err = pool.ExecContext(t.Context(), "DELETE FROM initial_tokens WHERE digest = '"+digestOf(deleted)+"'")
 		}
@@ -331,7 +375,9 @@ func TestRegistrationFetchesNothingWithoutAToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := h.fetches("/sector")
-		for name, token := range map[string]string{"used up": token, "expired": expired, "deleted": deleted, "unknown": s.secret("mit_" + strings.Repeat("a", 43)), "of another kind": s.secret("mat_" + strings.Repeat("a", 43))} {
+		for name, token := range map[string]string{"used up": token, "expired": expired, "deleted": deleted,
+			"unknown":         s.secret("mit_" + strings.Repeat("a", 43)),
+			"of another kind": s.secret("mat_" + strings.Repeat("a", 43))} {
 			if err := register(token, sector).refused(401, "invalid_token"); err != nil {
 				t.Errorf("a token that is %s: %v", name, err)
 			}

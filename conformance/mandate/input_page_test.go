@@ -14,9 +14,12 @@ import (
 // hostile returns values that often cause errors in input fields. A request has each
 // parameter only once.
 func hostile() []string {
-	return []string{"", " ", "\x01\x1f\x7f", "a\r\nSet-Cookie: x=y", "a\ntime=2026-01-01T00:00:00Z level=ERROR msg=forged", "\u202eevil", "\u0000", "\xff\xfe", "\xed\xa0\x80",
-		"<script>alert(2)</script>", `"><script>alert(2)</script>`, "javascript:alert(2)", "{{.}}", "${7*7}", "' OR '1'='1", "'; DROP TABLE users; --", "../../etc/passwd", "%s%n%d", "%00",
-		"\x1b[31mred", "漢字", "İ", "e\u0301", strings.Repeat("a\u0301", 200), strings.Repeat("x", 3000), strings.Repeat("漢", 2000), "-1", "0", "1e9", "NaN", "9223372036854775808", "0x10", "true", "null", "[]", "on"}
+	return []string{"", " ", "\x01\x1f\x7f", "a\r\nSet-Cookie: x=y", "a\ntime=2026-01-01T00:00:00Z level=ERROR msg=forged",
+		"\u202eevil", "\u0000", "\xff\xfe", "\xed\xa0\x80",
+		"<script>alert(2)</script>", `"><script>alert(2)</script>`, "javascript:alert(2)", "{{.}}", "${7*7}", "' OR '1'='1",
+		"'; DROP TABLE users; --", "../../etc/passwd", "%s%n%d", "%00",
+		"\x1b[31mred", "漢字", "İ", "e\u0301", strings.Repeat("a\u0301", 200), strings.Repeat("x", 3000),
+		strings.Repeat("漢", 2000), "-1", "0", "1e9", "NaN", "9223372036854775808", "0x10", "true", "null", "[]", "on"}
 }
 
 // every returns each n-th value, starting at one. If an answer needs a password hash,
@@ -36,13 +39,18 @@ func (v *fixture) badForms(t *testing.T) {
 		v.secrets.name(value) // every field gets it: that of a password, and that of a name
 	}
 	root, bob := v.signedIn(t, v.admin), v.signedIn(t, v.bob)
-	victim := v.application(t, "--name", "Victim", "--owner", v.bob.Name, "--grant", "authorization_code", "--redirect-uri", "https://victim.example/back")
+	victim := v.application(t, "--name", "Victim", "--owner", v.bob.Name, "--grant", "authorization_code",
+		"--redirect-uri", "https://victim.example/back")
 	l := &life{fixture: v, root: root, person: v.person(t, "victim")}
-	registration := url.Values{"name": {"Victim"}, "client_type": {"confidential"}, "grant_type": {"authorization_code"}, "redirect_uris": {"https://victim.example/back"},
-		"scope": {"read"}, "hash_client_secret": {"on"}, "access_token_lifetime": {"60"}, "refresh_token_lifetime": {"60"}}
+	registration := url.Values{"name": {"Victim"}, "client_type": {"confidential"}, "grant_type": {"authorization_code"},
+		"redirect_uris": {"https://victim.example/back"},
+		"scope":         {"read"}, "hash_client_secret": {"on"}, "access_token_lifetime": {"60"},
+		"refresh_token_lifetime": {"60"}}
 	root.send(t, "/admin/resources/new/", params("name", "Victim", "uri", "urn:example:victim", "scopes", "read"))
-	api := params("name", "New", "uri", "urn:example:new", "scopes", "read", "token_format", "", "algorithm", "", "access_token_lifetime", "60", "introspectors", "")
-	user := params("username", l.person.Name, "email", "victim@example.org", "first_name", "V", "last_name", "W", "password", "", "group", "", "active", "on")
+	api := params("name", "New", "uri", "urn:example:new", "scopes", "read", "token_format", "", "algorithm", "",
+		"access_token_lifetime", "60", "introspectors", "")
+	user := params("username", l.person.Name, "email", "victim@example.org", "first_name", "V", "last_name", "W",
+		"password", "", "group", "", "active", "on")
 	for _, f := range []struct {
 		path string
 		tab  *browser
@@ -81,7 +89,8 @@ func (v *fixture) badForms(t *testing.T) {
 				for _, text := range values {
 					a := v.post(t, f.path, afar(as), with(f.form, name, text))
 					a.sane(t, fmt.Sprintf("%s %s=%.40q", f.path, name, text))
-					if utf8.ValidString(text) && !strings.ContainsRune(text, 0) || f.path == "/logout/" || strings.Contains(f.path, "/x/") {
+					if utf8.ValidString(text) && !strings.ContainsRune(text, 0) || f.path == "/logout/" ||
+						strings.Contains(f.path, "/x/") {
 						continue
 					}
 					// No text that a database cannot store reaches it.
@@ -110,19 +119,23 @@ func (v *fixture) brokenForms(t *testing.T, path string, as auth, form url.Value
 	t.Helper()
 	value, others := url.QueryEscape(form.Get(name)), rest(form, name)
 	for what, body := range map[string]string{
-		"twice": others + name + "=" + value + "&" + name + "=" + value, "without": strings.TrimSuffix(others, "&"), "bare": others + name,
-		"half an escape": others + name + "=%", "no escape": others + name + "=%zz", "a name that is no text": others + "%ff=1", "an empty name": others + "=1",
+		"twice": others + name + "=" + value + "&" + name + "=" + value, "without": strings.TrimSuffix(others, "&"),
+		"bare":           others + name,
+		"half an escape": others + name + "=%", "no escape": others + name + "=%zz", "a name that is no text": others +
+			"%ff=1", "an empty name": others + "=1",
 		"100 KB": others + name + "=" + strings.Repeat("x", 100<<10), "40,000 fields": others + strings.Repeat("a&", 30000),
 	} {
 		a := v.raw(t, path, afar(as), formType, body)
 		a.sane(t, path+" "+name+" "+what)
-		reads := path != "/logout/" && !strings.Contains(path, "/end/") && !strings.Contains(path, "/revoke/") && !strings.Contains(path, "/setup/")
+		reads := path != "/logout/" && !strings.Contains(path, "/end/") && !strings.Contains(path, "/revoke/") &&
+			!strings.Contains(path, "/setup/")
 		switch {
 		case reads && what == "100 KB" && a.Status != http.StatusRequestEntityTooLarge:
 			t.Errorf("%s %s of 100 KB: %d", path, name, a.Status)
 		case reads && strings.Contains(what, "escape") && a.Status != http.StatusBadRequest:
 			t.Errorf("%s %s, %s: %d", path, name, what, a.Status)
-		case reads && what == "twice" && a.Status != http.StatusBadRequest && !slices.Contains([]string{"grant_type", "scope", "scopes", "group"}, name):
+		case reads && what == "twice" && a.Status != http.StatusBadRequest &&
+			!slices.Contains([]string{"grant_type", "scope", "scopes", "group"}, name):
 			t.Errorf("%s %s twice: %d", path, name, a.Status)
 		}
 	}
@@ -144,8 +157,10 @@ func (v *fixture) badAPI(t *testing.T) {
 				t.Errorf("POST /users/ without %s does not name it: %s", name, a.Body)
 			}
 		}
-		v.raw(t, "/users/", bearer(writer.AccessToken), formType, rest(form, name)+name+"=%zz").sane(t, "POST /users/ "+name+"=%zz")
-		if a := v.raw(t, "/users/", bearer(writer.AccessToken), formType, rest(form, name)+name+"="+strings.Repeat("x", 100<<10)); a.Status != http.StatusRequestEntityTooLarge {
+		v.raw(t, "/users/", bearer(writer.AccessToken), formType, rest(form, name)+name+"=%zz").sane(t,
+			"POST /users/ "+name+"=%zz")
+		if a := v.raw(t, "/users/", bearer(writer.AccessToken), formType,
+			rest(form, name)+name+"="+strings.Repeat("x", 100<<10)); a.Status != http.StatusRequestEntityTooLarge {
 			t.Errorf("POST /users/ %s of 100 KB: %d", name, a.Status)
 		}
 	}
@@ -156,14 +171,16 @@ func (v *fixture) badAPI(t *testing.T) {
 			t.Errorf("POST /users/ with Content-Type %q: %d", kind, a.Status)
 		}
 	}
-	for _, query := range []string{"limit=0", "limit=-1", "limit=x", "limit=1001", "limit=99999999999999999999", "offset=-1", "offset=x", "offset=9999999999999", "limit=%zz", "limit=1&limit=2", "limit=1;x", "limit=%00"} {
+	for _, query := range []string{"limit=0", "limit=-1", "limit=x", "limit=1001", "limit=99999999999999999999",
+		"offset=-1", "offset=x", "offset=9999999999999", "limit=%zz", "limit=1&limit=2", "limit=1;x", "limit=%00"} {
 		a := v.get(t, "/users/?"+query, bearer(writer.AccessToken))
 		a.sane(t, "GET /users/?"+query)
 		if a.Status != http.StatusBadRequest {
 			t.Errorf("GET /users/?%s: %d %.100s", query, a.Status, a.Body)
 		}
 	}
-	for _, id := range []string{"0", "-1", "x", "1x", "01x", "999999999", "99999999999999999999", "9223372036854775807", "%00", "%ff", "%2e%2e", "1%00", "1.0", "0x1", "+1", "%201", "' OR 1=1", "1/2"} {
+	for _, id := range []string{"0", "-1", "x", "1x", "01x", "999999999", "99999999999999999999", "9223372036854775807",
+		"%00", "%ff", "%2e%2e", "1%00", "1.0", "0x1", "+1", "%201", "' OR 1=1", "1/2"} {
 		a := v.get(t, "/users/"+strings.ReplaceAll(id, " ", "%20")+"/", bearer(writer.AccessToken))
 		a.sane(t, "GET /users/"+id+"/")
 		if a.Status != http.StatusNotFound && id != "+1" {
@@ -175,8 +192,10 @@ func (v *fixture) badAPI(t *testing.T) {
 // badAddresses: paths and queries of the pages.
 func (v *fixture) badAddresses(t *testing.T) {
 	session := withCookie("mandate_session", v.signedIn(t, v.admin).cookie(t, "/", "mandate_session"))
-	for _, id := range []string{"x", "%00", "%ff", "%2e%2e", "%2f", "%5c", "x%0d%0aSet-Cookie:x=y", "%3Cscript%3Ealert(1)%3C/script%3E", "%E2%80%AE", "'", strings.Repeat("x", 3000), "%zz", "*", "x;y", "x%3fy"} {
-		for _, path := range []string{"/o/applications/{}/", "/o/applications/{}/update/", "/o/applications/{}/rotate/", "/o/applications/{}/revoke/", "/o/applications/{}/delete/", "/admin/users/{}/",
+	for _, id := range []string{"x", "%00", "%ff", "%2e%2e", "%2f", "%5c", "x%0d%0aSet-Cookie:x=y",
+		"%3Cscript%3Ealert(1)%3C/script%3E", "%E2%80%AE", "'", strings.Repeat("x", 3000), "%zz", "*", "x;y", "x%3fy"} {
+		for _, path := range []string{"/o/applications/{}/", "/o/applications/{}/update/", "/o/applications/{}/rotate/",
+			"/o/applications/{}/revoke/", "/o/applications/{}/delete/", "/admin/users/{}/",
 			"/admin/users/{}/delete/", "/admin/groups/{}/delete/", "/setup/{}/", "/{}", "/o/{}/", "/.well-known/{}"} {
 			address := strings.ReplaceAll(path, "{}", id)
 			if id == "%zz" {
@@ -188,7 +207,8 @@ func (v *fixture) badAddresses(t *testing.T) {
 				t.Errorf("GET %.80s: %d", address, a.Status)
 			}
 		}
-		for _, path := range []string{"/account/sessions/{}/end/", "/account/applications/{}/revoke/", "/o/applications/{}/delete/", "/admin/users/{}/delete/", "/admin/groups/{}/delete/"} {
+		for _, path := range []string{"/account/sessions/{}/end/", "/account/applications/{}/revoke/",
+			"/o/applications/{}/delete/", "/admin/users/{}/delete/", "/admin/groups/{}/delete/"} {
 			address := strings.ReplaceAll(path, "{}", id)
 			if id == "%zz" {
 				continue
@@ -212,7 +232,8 @@ func (v *fixture) badAddresses(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/o/applications/", "/admin/users/", "/admin/resources/"} {
-		for _, query := range []string{"page=0", "page=-1", "page=x", "page=99999999999999999999", "page=999", "page=1&page=2", "page=%00", "q=%ff", "q=%00", "q=%zz", "q=a&q=b", "q=" + strings.Repeat("x", 3000)} {
+		for _, query := range []string{"page=0", "page=-1", "page=x", "page=99999999999999999999", "page=999",
+			"page=1&page=2", "page=%00", "q=%ff", "q=%00", "q=%zz", "q=a&q=b", "q=" + strings.Repeat("x", 3000)} {
 			a := v.get(t, path+"?"+query, session)
 			a.sane(t, path+"?"+query)
 			if a.Status != http.StatusBadRequest && a.Status != http.StatusNotFound {
@@ -229,7 +250,8 @@ func (v *fixture) badAddresses(t *testing.T) {
 	}
 	for _, cookie := range []string{"", "x", "\"", strings.Repeat("x", 3000), "%00", "=", strings.Repeat("=", 100)} {
 		a := v.get(t, "/account/", func(r *http.Request, _ url.Values) {
-			r.Header.Set("Cookie", "mandate_session="+cookie+"; mandate_notice="+cookie+"; mandate_device="+cookie+"; mandate_secret="+cookie)
+			r.Header.Set("Cookie", "mandate_session="+cookie+"; mandate_notice="+cookie+"; mandate_device="+cookie+
+				"; mandate_secret="+cookie)
 		})
 		a.sane(t, "cookie "+cookie)
 		if a.Status != http.StatusSeeOther {

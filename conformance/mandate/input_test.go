@@ -50,14 +50,16 @@ func (a answer) sane(t testing.TB, what string) {
 		if err != nil || len(body) == 0 {
 			t.Errorf("%.200s: %d %v: %q", what, a.Status, err, a.Body)
 		}
-		if description, found := body["error_description"].(string); found && (len(description) < 12 || strings.ContainsFunc(description, notNQSCHAR)) {
+		if description, found := body["error_description"].(string); found &&
+			(len(description) < 12 || strings.ContainsFunc(description, notNQSCHAR)) {
 			t.Errorf("%.200s: error_description %q", what, description)
 		}
 	case strings.HasPrefix(kind, "text/html"):
 		if strings.Contains(a.Body, "<script>alert") || strings.Contains(a.Body, "\x00") {
 			t.Errorf("%.200s: the page has the input in it as it was", what)
 		}
-		if !strings.Contains(a.Body, "<h1") || !strings.Contains(a.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		if !strings.Contains(a.Body, "<h1") ||
+			!strings.Contains(a.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%.200s: %d, a page without a heading or a policy:\n%s", what, a.Status, a.Body)
 		}
 	default:
@@ -117,18 +119,25 @@ func (v *fixture) protocolCalls(t testing.TB) []protocolCall {
 		return form
 	}
 	family := b.family(t, v.web, v.alice)
-	asker := params("client_id", v.asker.ClientID, "client_secret", v.asker.ClientSecret, "token", family.AccessToken, "token_type_hint", "access_token")
+	asker := params("client_id", v.asker.ClientID, "client_secret", v.asker.ClientSecret, "token", family.AccessToken,
+		"token_type_hint", "access_token")
 	return []protocolCall{
 		// The code has a challenge, so redirect_uri is optional (OAuth 2.1 draft -16).
-		{"code", "/o/token/", nobody, full(b.issue(t, v.web, v.alice)), []string{"grant_type", "code", "code_verifier"}, false},
-		{"client_credentials", "/o/token/", nobody, full(params("grant_type", "client_credentials", "scope", "read")), []string{"grant_type"}, true},
-		{"password", "/o/token/", nobody, full(params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password, "scope", "read")),
+		{"code", "/o/token/", nobody, full(b.issue(t, v.web, v.alice)), []string{"grant_type", "code", "code_verifier"},
+			false},
+		{"client_credentials", "/o/token/", nobody, full(params("grant_type", "client_credentials", "scope", "read")),
+			[]string{"grant_type"}, true},
+		{"password", "/o/token/", nobody,
+			full(params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password, "scope", "read")),
 			[]string{"grant_type", "username", "password"}, true},
-		{"refresh", "/o/token/", nobody, full(refreshForm(b.family(t, v.web, v.alice).RefreshToken)), []string{"grant_type", "refresh_token"}, false},
+		{"refresh", "/o/token/", nobody, full(refreshForm(b.family(t, v.web, v.alice).RefreshToken)),
+			[]string{"grant_type", "refresh_token"}, false},
 		{"device authorization", "/o/device_authorization/", nobody, full(params("scope", "read")), nil, true},
-		{"device", "/o/token/", nobody, full(pollForm(b.approvedDevice(t, v.web).DeviceCode)), []string{"grant_type", "device_code"}, false},
+		{"device", "/o/token/", nobody, full(pollForm(b.approvedDevice(t, v.web).DeviceCode)),
+			[]string{"grant_type", "device_code"}, false},
 		{"introspection", "/o/introspect/", nobody, asker, []string{"token"}, true},
-		{"revocation", "/o/revoke_token/", nobody, full(params("token", family.RefreshToken, "token_type_hint", "refresh_token")), []string{"token"}, true},
+		{"revocation", "/o/revoke_token/", nobody,
+			full(params("token", family.RefreshToken, "token_type_hint", "refresh_token")), []string{"token"}, true},
 	}
 }
 
@@ -141,8 +150,10 @@ func (v *fixture) badParameters(t *testing.T) {
 				value, others := url.QueryEscape(c.form.Get(name)), rest(c.form, name)
 				for what, parameter := range map[string]string{
 					"twice the same": name + "=" + value + "&" + name + "=" + value, "twice": name + "=" + value + "&" + name + "=x",
-					"twice, once empty": name + "=&" + name + "=" + value, "not UTF-8": name + "=%ff%fe", "an overlong encoding": name + "=%c0%80",
-					"a surrogate": name + "=%ed%a0%80", "NUL": name + "=" + value + "%00", "half an escape": name + "=%", "no escape": name + "=%zz",
+					"twice, once empty": name + "=&" + name + "=" + value, "not UTF-8": name + "=%ff%fe",
+					"an overlong encoding": name + "=%c0%80",
+					"a surrogate":          name + "=%ed%a0%80", "NUL": name + "=" + value + "%00", "half an escape": name + "=%",
+					"no escape":   name + "=%zz",
 					"a semicolon": name + "=" + value + ";x=y",
 				} {
 					err := v.raw(t, c.path, afar(c.as), formType, others+parameter).refused(400, "invalid_request")
@@ -151,11 +162,13 @@ func (v *fixture) badParameters(t *testing.T) {
 					}
 				}
 				// RFC 9110 §15.5.14
-				err := v.raw(t, c.path, afar(c.as), formType, others+name+"="+strings.Repeat("x", 100<<10)).refused(413, "invalid_request")
+				err := v.raw(t, c.path, afar(c.as), formType, others+name+"="+strings.Repeat("x", 100<<10)).refused(413,
+					"invalid_request")
 				if err != nil {
 					t.Errorf("%s of 100 KB: %v", name, err)
 				}
-				for _, text := range []string{"\x01\x1f\x7f", "a\r\nb", "\"\\", "<script>alert(1)</script>", "漢字", "\u202e", strings.Repeat("a ", 20<<10), "' OR ''='", "%00"} {
+				for _, text := range []string{"\x01\x1f\x7f", "a\r\nb", "\"\\", "<script>alert(1)</script>", "漢字", "\u202e",
+					strings.Repeat("a ", 20<<10), "' OR ''='", "%00"} {
 					a := v.raw(t, c.path, afar(c.as), formType, others+name+"="+url.QueryEscape(text))
 					a.sane(t, c.name+" "+name+" "+text)
 					// Other tests cover the values of a hint, a scope or an unknown
@@ -208,16 +221,21 @@ func (v *fixture) leavesOut(t *testing.T, c protocolCall, name, others string) {
 // else.
 func (v *fixture) badBodies(t *testing.T) {
 	form := params("grant_type", "client_credentials").Encode()
-	object, err := json.Marshal(map[string]string{"grant_type": "client_credentials", "token": "x", "username": "x", "password": "x"})
+	object, err := json.Marshal(map[string]string{"grant_type": "client_credentials", "token": "x", "username": "x",
+		"password": "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	multipart := "--x\r\nContent-Disposition: form-data; name=\"grant_type\"\r\n\r\nclient_credentials\r\n--x--\r\n"
-	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/revoke/", "/o/device_authorization/"} {
+	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/revoke/",
+		"/o/device_authorization/"} {
 		for _, c := range []struct{ kind, body string }{
-			{"application/json", string(object)}, {"text/json", string(object)}, {"", form}, {"text/plain", form}, {"text/html", form},
-			{"multipart/form-data; boundary=x", multipart}, {"multipart/form-data", multipart}, {"application/xml", "<a/>"}, {formType + "x", form},
-			{"application", form}, {";", form}, {formType + "; charset=\"", form}, {"*/*", form}, {"application/json, " + formType, form},
+			{"application/json", string(object)}, {"text/json", string(object)}, {"", form}, {"text/plain", form},
+			{"text/html", form},
+			{"multipart/form-data; boundary=x", multipart}, {"multipart/form-data", multipart}, {"application/xml", "<a/>"},
+			{formType + "x", form},
+			{"application", form}, {";", form}, {formType + "; charset=\"", form}, {"*/*", form},
+			{"application/json, " + formType, form},
 		} {
 			a := v.raw(t, path, v.asker.auth(), c.kind, c.body)
 			err := a.refused(400, "invalid_request")
@@ -232,7 +250,8 @@ func (v *fixture) badBodies(t *testing.T) {
 				t.Errorf("%s: %v", path+query, err)
 			}
 		}
-		for _, body := range []string{"", "&", "&&&", "=", "=x", "x", "\x00", "\xff", "{}", "%", strings.Repeat("&", 60000), strings.Repeat("a=1&", 10000), form + "&%00=1", form + "&%ff=1", form + "&=1&=2"} {
+		for _, body := range []string{"", "&", "&&&", "=", "=x", "x", "\x00", "\xff", "{}", "%", strings.Repeat("&", 60000),
+			strings.Repeat("a=1&", 10000), form + "&%00=1", form + "&%ff=1", form + "&=1&=2"} {
 			a := v.raw(t, path, v.asker.auth(), formType, body)
 			a.sane(t, path+" "+body)
 			if a.Status != 400 {
@@ -240,7 +259,8 @@ func (v *fixture) badBodies(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{formType, strings.ToUpper(formType), formType + "; charset=UTF-8", formType + ";charset=utf-8"} {
+	for _, kind := range []string{formType, strings.ToUpper(formType), formType + "; charset=UTF-8",
+		formType + ";charset=utf-8"} {
 		if a := v.raw(t, "/o/token/", v.web.auth(), kind, form); a.Status != 200 {
 			t.Errorf("Content-Type %q: %d %s", kind, a.Status, a.Body)
 		}
@@ -257,32 +277,41 @@ func (v *fixture) badCredentials(t *testing.T) {
 	good := basicHeader(v.web.ClientID, v.web.ClientSecret)
 	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/device_authorization/"} {
 		for name, as := range map[string]auth{
-			"two headers": header(good, good), "two headers, one empty": header(good, ""), "Basic and Bearer": header(good, "Bearer x"), "two Bearer": header("Bearer x", "Bearer y"),
-			"header and body": both(header(good), "client_secret", v.web.ClientSecret), "another id in the body": both(header(good), "client_id", v.rival.ClientID),
+			"two headers": header(good, good), "two headers, one empty": header(good, ""),
+			"Basic and Bearer": header(good, "Bearer x"), "two Bearer": header("Bearer x", "Bearer y"),
+			"header and body":        both(header(good), "client_secret", v.web.ClientSecret),
+			"another id in the body": both(header(good), "client_id", v.rival.ClientID),
 		} {
 			err := v.post(t, path, afar(as), form).refused(400, "invalid_request")
 			if err != nil {
 				t.Errorf("%s, %s: %v", path, name, err)
 			}
 		}
-		for _, value := range []string{"", "Basic", "Basic ", "Basic =", "Basic \t", "Basic !!!", "Basic Og==", "Basic eDo=", "Basic Ong=", "Basic eA==", "Basic " + good, "basic",
-			"Bearer", "Bearer ", "Digest username=x", "Negotiate x", "Basic " + strings.Repeat("A", 20000), basicHeader("%zz", "x"), basicHeader("x", "%"), basicHeader("\xff", "\xff"),
-			basicHeader("x\x00", "y"), basicHeader(v.web.ClientID, v.web.ClientSecret+"%00"), basicHeader(v.web.ClientID+":", v.web.ClientSecret), good + "A", good + " x"} {
+		for _, value := range []string{"", "Basic", "Basic ", "Basic =", "Basic \t", "Basic !!!", "Basic Og==", "Basic eDo=",
+			"Basic Ong=", "Basic eA==", "Basic " + good, "basic",
+			"Bearer", "Bearer ", "Digest username=x", "Negotiate x", "Basic " + strings.Repeat("A", 20000),
+			basicHeader("%zz", "x"), basicHeader("x", "%"), basicHeader("\xff", "\xff"),
+			basicHeader("x\x00", "y"), basicHeader(v.web.ClientID, v.web.ClientSecret+"%00"),
+			basicHeader(v.web.ClientID+":", v.web.ClientSecret), good + "A", good + " x"} {
 			a := v.post(t, path, afar(header(value)), form)
 			a.sane(t, path+" Authorization "+value)
 			if a.Status != 401 || a.Header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%s, Authorization %.60q: %d, WWW-Authenticate %q: %s", path, value, a.Status, a.Header.Get("WWW-Authenticate"), a.Body)
+				t.Errorf("%s, Authorization %.60q: %d, WWW-Authenticate %q: %s", path, value, a.Status,
+					a.Header.Get("WWW-Authenticate"), a.Body)
 			}
 		}
 	}
-	err := v.post(t, "/o/token/", v.web.auth(), with(form, "client_assertion", "x.y.z", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")).refused(400, "invalid_request")
+	err := v.post(t, "/o/token/", v.web.auth(),
+		with(form, "client_assertion", "x.y.z", "client_assertion_type",
+			"urn:ietf:params:oauth:client-assertion-type:jwt-bearer")).refused(400, "invalid_request")
 	if err != nil {
 		t.Errorf("an assertion: %v", err)
 	}
 }
 
 func (v *fixture) badGrants(t *testing.T) {
-	for _, grant := range []string{"implicit", "token", "Client_Credentials", "client_credentials ", " client_credentials", "client_credentials password", "authorization-code",
+	for _, grant := range []string{"implicit", "token", "Client_Credentials", "client_credentials ", " client_credentials",
+		"client_credentials password", "authorization-code",
 		"urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange",
 		"\"", "\\", "\n", "漢", "<script>alert(1)</script>", "\u202e", strings.Repeat("x", 40000)} {
 		err := v.post(t, "/o/token/", v.web.auth(), params("grant_type", grant)).refused(400, "unsupported_grant_type")
@@ -291,13 +320,15 @@ func (v *fixture) badGrants(t *testing.T) {
 		}
 	}
 	// Input in a message is shortened, so the description and the log stay short.
-	for _, form := range []url.Values{params("grant_type", strings.Repeat("x", 40000)), params("grant_type", "client_credentials", "scope", strings.Repeat("x", 40000))} {
+	for _, form := range []url.Values{params("grant_type", strings.Repeat("x", 40000)),
+		params("grant_type", "client_credentials", "scope", strings.Repeat("x", 40000))} {
 		if a := v.post(t, "/o/token/", v.web.auth(), form); a.Status != 400 || len(a.Body) > 1000 {
 			t.Errorf("an error of %d bytes: %d", len(a.Body), a.Status)
 		}
 	}
 	// RFC 6749 §5.2: a grant type that exists but is not allowed for this client.
-	for _, form := range []url.Values{params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password), grantForm(v.asker, "mac_x", "x"), refreshForm("mrt_x")} {
+	for _, form := range []url.Values{params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password),
+		grantForm(v.asker, "mac_x", "x"), refreshForm("mrt_x")} {
 		err := v.post(t, "/o/token/", v.asker.auth(), form).refused(400, "unauthorized_client")
 		if err != nil {
 			t.Errorf("%s: %v", form.Get("grant_type"), err)
@@ -314,7 +345,8 @@ func (v *fixture) badAuthorization(t *testing.T) {
 	}
 	for name := range at.Query() {
 		others := "/o/authorize/?" + rest(at.Query(), name)
-		for _, value := range []string{"", "%00", "%ff", "%zz", "%", "%0d%0aX-Injected:1", "%22%5c", "<script>alert(1)</script>", "%e6%bc%a2", strings.Repeat("x", 8000), strings.Repeat("%20", 3000), "'--", ";"} {
+		for _, value := range []string{"", "%00", "%ff", "%zz", "%", "%0d%0aX-Injected:1", "%22%5c",
+			"<script>alert(1)</script>", "%e6%bc%a2", strings.Repeat("x", 8000), strings.Repeat("%20", 3000), "'--", ";"} {
 			b.open(t, others+name+"="+value)
 			answer{b.Status, b.Header, b.Body}.sane(t, name+"="+value)
 			if b.Header.Get("X-Injected") != "" {
@@ -366,7 +398,9 @@ func (s *server) wantCleanLog(t testing.TB) {
 		if !lineOfLog.MatchString(line) {
 			t.Errorf("a line of the log that the server did not begin: %.200q", line)
 		}
-		if strings.Contains(line, "level=ERROR") || strings.ContainsFunc(strings.TrimRight(line, "\r\n"), func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
+		if strings.Contains(line, "level=ERROR") ||
+			strings.ContainsFunc(strings.TrimRight(line, "\r\n"),
+				func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
 			t.Errorf("%.400q", line)
 		}
 	}

@@ -24,7 +24,8 @@ func wanting(accept string, as auth) auth {
 
 // signedAbout introspects a token and returns the claims of the signed response, and the member
 // token_introspection.
-func (s *server) signedAbout(t *testing.T, asker application, as auth, algorithm, token string) (jwt.MapClaims, map[string]any) {
+func (s *server) signedAbout(t *testing.T, asker application, as auth, algorithm, token string) (jwt.MapClaims,
+	map[string]any) {
 	t.Helper()
 	a := s.post(t, "/o/introspect/", wanting(signedIntrospection, as), params("token", token))
 	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != signedIntrospection {
@@ -67,7 +68,8 @@ func TestSignedIntrospection(t *testing.T) {
 		})
 		t.Run("inactive tokens", func(t *testing.T) {
 			s.mustCLI(t, "", "resource", "add", "https://other.example/", "--name", "Other", "--scope", "read")
-			elsewhere := s.application(t, "--name", "for others", "--grant", "client_credentials", "--resource", "https://other.example/")
+			elsewhere := s.application(t, "--name", "for others", "--grant", "client_credentials", "--resource",
+				"https://other.example/")
 			named := s.mustToken(t, elsewhere.auth(), params("grant_type", "client_credentials", "scope", "read"))
 			for name, text := range map[string]string{"unknown": "mat_unknown", "for another resource": named.AccessToken} {
 				_, about := s.signedAbout(t, asker, asker.auth(), "RS256", text)
@@ -78,14 +80,16 @@ func TestSignedIntrospection(t *testing.T) {
 		})
 		t.Run("each algorithm", func(t *testing.T) {
 			for _, algorithm := range []string{"ES256", "EdDSA", "RS256", "PS256"} {
-				one := s.application(t, "--name", "asker "+algorithm, "--grant", "client_credentials", "--may-introspect", "--introspection-algorithm", algorithm)
+				one := s.application(t, "--name", "asker "+algorithm, "--grant", "client_credentials", "--may-introspect",
+					"--introspection-algorithm", algorithm)
 				_, about := s.signedAbout(t, one, one.auth(), algorithm, token)
 				if about["active"] != true {
 					t.Errorf("%s: %v", algorithm, about)
 				}
 			}
 			for _, algorithm := range []string{"none", "HS256", "RS384"} {
-				r := s.cli(t, "", "application", "add", "--name", "wrong", "--grant", "client_credentials", "--introspection-algorithm", algorithm)
+				r := s.cli(t, "", "application", "add", "--name", "wrong", "--grant", "client_credentials",
+					"--introspection-algorithm", algorithm)
 				if r.code == 0 || !strings.Contains(r.stderr, "--introspection-algorithm") {
 					t.Errorf("%s: %d %s", algorithm, r.code, r.stderr)
 				}
@@ -98,11 +102,13 @@ func TestSignedIntrospection(t *testing.T) {
 				t.Errorf("%v", about)
 			}
 			people := s.application(t, "--name", "of people", "--grant", "password", "--may-introspect")
-			of := s.mustToken(t, people.auth(), params("grant_type", "password", "username", alice.Name, "password", alice.Password, "scope", "introspection"))
+			of := s.mustToken(t, people.auth(),
+				params("grant_type", "password", "username", alice.Name, "password", alice.Password, "scope", "introspection"))
 			if a := s.post(t, "/o/introspect/", bearer(of.AccessToken), params("token", token)); a.Status != http.StatusOK {
 				t.Errorf("the token of a person gets no JSON: %d %s", a.Status, a.Body)
 			}
-			if err := s.post(t, "/o/introspect/", wanting(signedIntrospection, bearer(of.AccessToken)), params("token", token)).refused(http.StatusForbidden, "unauthorized_client"); err != nil {
+			if err := s.post(t, "/o/introspect/", wanting(signedIntrospection, bearer(of.AccessToken)),
+				params("token", token)).refused(http.StatusForbidden, "unauthorized_client"); err != nil {
 				t.Errorf("the token of a person: %v", err)
 			}
 		})
@@ -128,30 +134,35 @@ func TestSignedIntrospection(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if err := s.post(t, "/o/introspect/", wanting(signedIntrospection, asker.auth()), params("other", "x")).refused(http.StatusBadRequest, "invalid_request"); err != nil {
+			if err := s.post(t, "/o/introspect/", wanting(signedIntrospection, asker.auth()),
+				params("other", "x")).refused(http.StatusBadRequest, "invalid_request"); err != nil {
 				t.Errorf("without a token: %v", err)
 			}
 		})
 		t.Run("JSON stays JSON", func(t *testing.T) {
 			for _, accept := range []string{"*/*", "application/json", "application/jwt", signedIntrospection + ";q=0"} {
 				a := s.post(t, "/o/introspect/", wanting(accept, asker.auth()), params("token", token))
-				if a.Status != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") || a.JSON(t)["active"] != true {
+				if a.Status != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") ||
+					a.JSON(t)["active"] != true {
 					t.Errorf("%s: %d %s", accept, a.Status, a.Body)
 				}
 			}
 		})
 		t.Run("registration", func(t *testing.T) {
 			initial := s.initialToken(t, "--uses", "1", "--may", "client_credentials")
-			wanted := member{"client_name": "API", "grant_types": []string{"client_credentials"}, "response_types": []string{}, "introspection_signed_response_alg": "HS256"}
+			wanted := member{"client_name": "API", "grant_types": []string{"client_credentials"}, "response_types": []string{},
+				"introspection_signed_response_alg": "HS256"}
 			for name, more := range map[string]member{"HS256": {}, "none": {"introspection_signed_response_alg": "none"},
-				"encryption": {"introspection_signed_response_alg": "ES256", "introspection_encrypted_response_alg": "RSA-OAEP-256"}} {
+				"encryption": {"introspection_signed_response_alg": "ES256",
+					"introspection_encrypted_response_alg": "RSA-OAEP-256"}} {
 				asked := member{}
 				for _, from := range []member{wanted, more} {
 					for member, value := range from {
 						asked[member] = value
 					}
 				}
-				if err := s.registration(t, bearer(initial), asked).refused(http.StatusBadRequest, "invalid_client_metadata"); err != nil {
+				if err := s.registration(t, bearer(initial), asked).refused(http.StatusBadRequest,
+					"invalid_client_metadata"); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -178,7 +189,8 @@ func TestSignedIntrospectionWithoutKeys(t *testing.T) {
 	s := startServer(t, options{provider: []string{openIDOff}})
 	asker := s.introspector(t)
 	metadata := func() any {
-		return s.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t)["introspection_signing_alg_values_supported"]
+		return s.get(t, "/.well-known/oauth-authorization-server/o",
+			nobody).JSON(t)["introspection_signing_alg_values_supported"]
 	}
 	ask := func(as auth) answer {
 		return s.post(t, "/o/introspect/", wanting(signedIntrospection, as), params("token", "mat_unknown"))
@@ -186,7 +198,8 @@ func TestSignedIntrospectionWithoutKeys(t *testing.T) {
 	if err := ask(asker.auth()).refused(http.StatusNotAcceptable, "invalid_request"); err != nil || metadata() != nil {
 		t.Errorf("without a key: %v, %v", err, metadata())
 	}
-	signing := s.application(t, "--name", "asker", "--grant", "client_credentials", "--may-introspect", "--introspection-algorithm", "ES256")
+	signing := s.application(t, "--name", "asker", "--grant", "client_credentials", "--may-introspect",
+		"--introspection-algorithm", "ES256")
 	waitFor(t, "the key signs", func() bool { return ask(signing.auth()).Status == http.StatusOK })
 	if list, _ := metadata().([]any); len(list) != 4 {
 		t.Errorf("the metadata has %v", list)
@@ -202,7 +215,8 @@ func TestSignedIntrospectionPage(t *testing.T) {
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	root := s.person(t, "root", "--admin")
-	asker := s.application(t, "--name", "robot", "--client-id", "robot", "--grant", "client_credentials", "--may-introspect")
+	asker := s.application(t, "--name", "robot", "--client-id", "robot", "--grant", "client_credentials",
+		"--may-introspect")
 	b := s.signIn(t, root, "/o/applications/")
 	b.click(t, "robot")
 	at := b.URL.Path

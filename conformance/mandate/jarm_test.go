@@ -47,7 +47,8 @@ func TestSignedResponses(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		b := v.signedIn(t, v.alice)
-		for algorithm, flags := range map[string][]string{"RS256": nil, "ES256": {"--response-algorithm", "ES256"}, "PS256": {"--response-algorithm", "PS256"}, "EdDSA": {"--response-algorithm", "EdDSA"}} {
+		for algorithm, flags := range map[string][]string{"RS256": nil, "ES256": {"--response-algorithm", "ES256"},
+			"PS256": {"--response-algorithm", "PS256"}, "EdDSA": {"--response-algorithm", "EdDSA"}} {
 			app := v.objectSigner(t, "jarm"+algorithm, flags...).application
 			for _, mode := range []string{"jwt", "query.jwt"} {
 				address, verifier := v.authorizeURL(app, "response_mode", mode, "state", "a & b", "scope", "read")
@@ -71,7 +72,8 @@ func TestSignedResponses(t *testing.T) {
 		} {
 			address, _ := v.authorizeURL(app, append(c.more, "response_mode", "jwt", "state", "s")...)
 			b.open(t, address)
-			if got := v.response(t, app, "RS256", b.sent(t, app)); got.Get("error") != c.want || got.Get("state") != "s" || got.Get("error_description") == "" || got.Has("code") {
+			if got := v.response(t, app, "RS256", b.sent(t, app)); got.Get("error") != c.want || got.Get("state") != "s" ||
+				got.Get("error_description") == "" || got.Has("code") {
 				t.Errorf("%s: %v", what, got)
 			}
 		}
@@ -93,7 +95,8 @@ func TestSignedResponses(t *testing.T) {
 		v.redeem(t, a.application, v.response(t, a.application, "RS256", b.sent(t, a.application)).Get("code"), verifier)
 		// The object is wrong, and says that the response is signed.
 		b.open(t, v.sending(a.application, v.object(t, a, form, member{"exp": 1}, nil), "redirect_uri", a.RedirectURI))
-		if got := v.response(t, a.application, "RS256", b.sent(t, a.application)); got.Get("error") != "invalid_request_object" {
+		if got := v.response(t, a.application, "RS256",
+			b.sent(t, a.application)); got.Get("error") != "invalid_request_object" {
 			t.Errorf("a wrong object: %v", got)
 		}
 		v.narrowModes(t, b, a.application)
@@ -127,7 +130,8 @@ func (v *fixture) narrowModes(t *testing.T, b *browser, limited application) {
 		b.wantPage(t, mode, "response_mode must be")
 	}
 	meta := v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t)
-	if modes := listOf(meta, "response_modes_supported"); modes != "query form_post jwt query.jwt form_post.jwt" || listOf(meta, "authorization_signing_alg_values_supported") != "ES256 EdDSA RS256 PS256" {
+	if modes := listOf(meta, "response_modes_supported"); modes != "query form_post jwt query.jwt form_post.jwt" ||
+		listOf(meta, "authorization_signing_alg_values_supported") != "ES256 EdDSA RS256 PS256" {
 		t.Errorf("the metadata has %s, %v", modes, meta["authorization_signing_alg_values_supported"])
 	}
 }
@@ -140,7 +144,8 @@ func TestSignedResponsesWithoutOpenID(t *testing.T) {
 	address, _ := v.authorizeURL(v.web, "response_mode", "jwt")
 	b.open(t, address)
 	b.wantPage(t, "no keys", "response_mode must be query")
-	if meta := v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t); listOf(meta, "response_modes_supported") != "query" || meta["authorization_signing_alg_values_supported"] != nil {
+	if meta := v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t); listOf(meta,
+		"response_modes_supported") != "query" || meta["authorization_signing_alg_values_supported"] != nil {
 		t.Errorf("the metadata has %v", meta["response_modes_supported"])
 	}
 	app := v.objectSigner(t, "signed", "--response-algorithm", "ES256").application
@@ -150,7 +155,8 @@ func TestSignedResponsesWithoutOpenID(t *testing.T) {
 		return b.Away != nil
 	})
 	v.redeem(t, app, v.response(t, app, "ES256", b.sent(t, app)).Get("code"), verifier)
-	if meta := v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t); listOf(meta, "response_modes_supported") != "query jwt query.jwt form_post.jwt" {
+	if meta := v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t); listOf(meta,
+		"response_modes_supported") != "query jwt query.jwt form_post.jwt" {
 		t.Errorf("the metadata has %v", meta["response_modes_supported"])
 	}
 }

@@ -33,8 +33,10 @@ func (s *server) reading(t *testing.T, languages string) *browser {
 // is checks the language of the page, and that it contains the texts.
 func (b *browser) is(t *testing.T, language string, texts ...string) {
 	t.Helper()
-	if !strings.Contains(b.Body, `<html lang="`+language+`">`) || b.Header.Get("Content-Language") != language || b.Header.Get("Vary") != "Accept-Language" {
-		t.Errorf("%s: want the language %s: Content-Language %q, Vary %q\n%.300s", b.URL, language, b.Header.Get("Content-Language"), b.Header.Get("Vary"), b.Body)
+	if !strings.Contains(b.Body, `<html lang="`+language+`">`) || b.Header.Get("Content-Language") != language ||
+		b.Header.Get("Vary") != "Accept-Language" {
+		t.Errorf("%s: want the language %s: Content-Language %q, Vary %q\n%.300s", b.URL, language,
+			b.Header.Get("Content-Language"), b.Header.Get("Vary"), b.Body)
 	}
 	for _, text := range texts {
 		if !strings.Contains(html.UnescapeString(b.Body), text) {
@@ -54,7 +56,8 @@ func TestLanguageOfTheBrowser(t *testing.T) {
 	} {
 		b := v.reading(t, header)
 		b.open(t, "/login/")
-		b.is(t, want, map[string]string{"en": "Username", "de": "Benutzername", "fr": "Nom d’utilisateur", "es": "Nombre de usuario"}[want])
+		b.is(t, want, map[string]string{"en": "Username", "de": "Benutzername", "fr": "Nom d’utilisateur",
+			"es": "Nombre de usuario"}[want])
 	}
 	b := v.browser(t)
 	b.open(t, "/login/")
@@ -82,8 +85,10 @@ func TestErrorsInTheLanguageOfThePerson(t *testing.T) {
 	b.logIn(t, v.alice)
 	b.is(t, "de", "<title>Konto")
 	b.submit(t, "Passwort ändern", params("current_password", "wrong", "new_password", "short"))
-	b.is(t, "de", "Aktuelles Passwort: Das ist nicht Ihr aktuelles Passwort.", "Neues Passwort: Verwenden Sie mindestens 15 Zeichen.")
-	if !regexp.MustCompile(`Angemeldet am \d+\. (Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember) \d{4}, \d\d:\d\d UTC`).MatchString(b.Body) {
+	b.is(t, "de", "Aktuelles Passwort: Das ist nicht Ihr aktuelles Passwort.",
+		"Neues Passwort: Verwenden Sie mindestens 15 Zeichen.")
+	if !regexp.MustCompile(
+		`Angemeldet am \d+\. (Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember) \d{4}, \d\d:\d\d UTC`).MatchString(b.Body) {
 		t.Errorf("no date in German:\n%s", b.Body)
 	}
 	b.open(t, "/device/")
@@ -126,13 +131,15 @@ func TestErrorsInTheLanguageOfThePerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsFunc(string(answer.Body), func(r rune) bool { return r > '~' }) || answer.Header.Get("Content-Language") != "" || strings.Contains(strings.Join(answer.Header.Values("Vary"), ","), "Language") {
+	if strings.ContainsFunc(string(answer.Body), func(r rune) bool { return r > '~' }) ||
+		answer.Header.Get("Content-Language") != "" || strings.Contains(strings.Join(answer.Header.Values("Vary"), ","),
+		"Language") {
 		t.Errorf("an answer to a program: %v %s", answer.Header, answer.Body)
 	}
 }
 
-// OIDC Core §3.1.2.1: ui_locales takes precedence on the pages of an authorization request, whether it comes in the query, in a pushed request
-// or in a request object.
+// OIDC Core §3.1.2.1: ui_locales takes precedence on the pages of an authorization request, whether it comes in the
+// query, in a pushed request or in a request object.
 func TestLanguageOfTheRequest(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
@@ -163,7 +170,8 @@ func TestLanguageOfTheRequest(t *testing.T) {
 			})
 		}
 		// A language that no page has is ignored, and so is every other text.
-		for _, tags := range []string{"it", "it qaa-Latn-x-conformance", "<script>alert(1)</script>", strings.Repeat("fr ", 1000)} {
+		for _, tags := range []string{"it", "it qaa-Latn-x-conformance", "<script>alert(1)</script>",
+			strings.Repeat("fr ", 1000)} {
 			address, _ := v.authorizeURL(v.casual, "scope", "openid", "ui_locales", tags)
 			b := v.reading(t, "es")
 			b.open(t, address)
@@ -194,8 +202,9 @@ func TestLanguageOfTheRequest(t *testing.T) {
 	})
 }
 
-// A message is in the language of the person, whoever causes it: the claim locale, or else the language of the browser in which the person last
-// signed in. Of somebody who has never signed in, only the browser is known that asks for a new password.
+// A message is in the language of the person, whoever causes it: the claim locale, or else the language of the browser
+// in which the person last signed in. Of somebody who has never signed in, only the browser is known that asks for a
+// new password.
 func TestMailInTheLanguageOfThePerson(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
@@ -204,7 +213,8 @@ func TestMailInTheLanguageOfThePerson(t *testing.T) {
 		erin := m.person(t, "erin", "--email", "erin@example.com", "--locale", "es-MX")
 		signIn := func(p person, languages string) *browser {
 			b := m.reading(t, languages)
-			b.client.Transport = calledBy{b.client.Transport, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
+			b.client.Transport = calledBy{b.client.Transport, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 " +
+				"Firefox/140.0"}
 			b.open(t, "/login/")
 			b.logIn(t, p)
 			checkEqual(t, "path", b.URL.Path, "/account/")
@@ -212,7 +222,8 @@ func TestMailInTheLanguageOfThePerson(t *testing.T) {
 		}
 		signIn(carol, "de-CH, en;q=0.5")
 		message := m.waitTo(t, "carol@example.com", "Neue Anmeldung bei Ihrem Konto", 1)
-		for _, text := range []string{"Jemand hat sich beim Konto carol mit einem Browser angemeldet", "\nBrowser: Firefox unter Linux\nNetzwerkadresse: 127.0.0.1\n", " UTC\n"} {
+		for _, text := range []string{"Jemand hat sich beim Konto carol mit einem Browser angemeldet",
+			"\nBrowser: Firefox unter Linux\nNetzwerkadresse: 127.0.0.1\n", " UTC\n"} {
 			if !strings.Contains(message.Text, text) {
 				t.Errorf("no %q in\n%s", text, message.Text)
 			}
@@ -266,7 +277,8 @@ func TestInvitationInALanguage(t *testing.T) {
 	}
 	b.open(t, "/admin/invitations/new/")
 	b.submit(t, "Invite", params("recipient", "tlh@example.com", "language", "tlh"))
-	if b.Status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(b.Body), `There are no messages in the language "tlh"`) {
+	if b.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(html.UnescapeString(b.Body), `There are no messages in the language "tlh"`) {
 		t.Errorf("%d %s", b.Status, b.Body)
 	}
 	var list []struct{ ID, Email string }

@@ -47,7 +47,8 @@ func unchanged() fate {
 
 // Parts of a fate.
 func (f fate) withoutPerson() fate {
-	f.mine, f.typed, f.mineRefresh, f.typedRefresh, f.code = false, false, "invalid_grant", "invalid_grant", "invalid_grant"
+	f.mine, f.typed, f.mineRefresh, f.typedRefresh, f.code = false, false, "invalid_grant", "invalid_grant",
+		"invalid_grant"
 	return f.withoutSession()
 }
 
@@ -124,8 +125,10 @@ func changes() []change {
 	kept.session, asked.session, asked.ticket = false, false, "page"
 	return []change{
 		{"nothing", func(testing.TB, *life) {}, none},
-		{"user_disabled", func(t testing.TB, l *life) { l.mustCLI(t, "", "user", "disable", l.person.Name) }, none.withoutPerson()},
-		{"user_disabled_on_the_page", func(t testing.TB, l *life) { l.userForm(t, url.Values{"active": nil}) }, none.withoutPerson()},
+		{"user_disabled", func(t testing.TB, l *life) { l.mustCLI(t, "", "user", "disable", l.person.Name) },
+			none.withoutPerson()},
+		{"user_disabled_on_the_page", func(t testing.TB, l *life) { l.userForm(t, url.Values{"active": nil}) },
+			none.withoutPerson()},
 		{"user_disabled_and_enabled", func(t testing.TB, l *life) {
 			l.mustCLI(t, "", "user", "disable", l.person.Name)
 			l.userForm(t, url.Values{"active": {"on"}})
@@ -133,7 +136,8 @@ func changes() []change {
 		}, none.withoutPerson()},
 		{"user_deleted", func(t testing.TB, l *life) { l.done(t, l.userPath(t)+"delete/", nil) }, none.withoutPerson()},
 		{"password_changed_here", func(t testing.TB, l *life) { l.changePassword(t, l.tab) }, asked},
-		{"password_changed_here_approvals_kept", func(t testing.TB, l *life) { l.changePassword(t, l.tab, "approvals", "asked") }, kept},
+		{"password_changed_here_approvals_kept",
+			func(t testing.TB, l *life) { l.changePassword(t, l.tab, "approvals", "asked") }, kept},
 		{"password_changed_elsewhere", func(t testing.TB, l *life) { l.changePassword(t, l.signedIn(t, l.person)) }, reset},
 		{"password_changed_elsewhere_approvals_kept", func(t testing.TB, l *life) {
 			l.changePassword(t, l.signedIn(t, l.person), "approvals", "asked")
@@ -144,9 +148,11 @@ func changes() []change {
 		{"password_set_by_command", func(t testing.TB, l *life) {
 			l.mustCLI(t, l.person.Password+"?\n", "user", "passwd", l.person.Name, "--password-stdin")
 		}, reset},
-		{"user_renamed", func(t testing.TB, l *life) { l.userForm(t, url.Values{"username": {l.person.Name + "-smith"}}) }, none},
+		{"user_renamed", func(t testing.TB, l *life) { l.userForm(t, url.Values{"username": {l.person.Name + "-smith"}}) },
+			none},
 		{"application_deleted", func(t testing.TB, l *life) { l.done(t, "/o/applications/"+l.app.ID+"/delete/", nil) }, gone},
-		{"application_deleted_by_command", func(t testing.TB, l *life) { l.mustCLI(t, "", "application", "delete", l.app.ClientID) }, gone},
+		{"application_deleted_by_command",
+			func(t testing.TB, l *life) { l.mustCLI(t, "", "application", "delete", l.app.ClientID) }, gone},
 		{"scope_removed", func(t testing.TB, l *life) { l.applicationForm(t, url.Values{"scope": {"read"}}) }, narrowed},
 		{"every_granted_scope_removed", func(t testing.TB, l *life) {
 			l.applicationForm(t, url.Values{"scope": {"groups"}})
@@ -160,19 +166,26 @@ func changes() []change {
 		{"secret_rotated", func(t testing.TB, l *life) { l.rotate(t, "0s") }, none.atToken("invalid_client")},
 		{"secret_rotated_and_used", func(t testing.TB, l *life) { l.app.ClientSecret = l.rotate(t, "0s") }, none},
 		{"secret_rotated_with_overlap", func(t testing.TB, l *life) { l.rotate(t, "1h") }, none},
-		{"secret_rotated_with_overlap_and_used", func(t testing.TB, l *life) { l.app.ClientSecret = l.rotate(t, "1h") }, none},
-		{"secret_rotated_twice", func(t testing.TB, l *life) { l.rotate(t, "1h"); l.rotate(t, "1h") }, none.atToken("invalid_client")},
+		{"secret_rotated_with_overlap_and_used", func(t testing.TB, l *life) { l.app.ClientSecret = l.rotate(t, "1h") },
+			none},
+		{"secret_rotated_twice", func(t testing.TB, l *life) { l.rotate(t, "1h"); l.rotate(t, "1h") },
+			none.atToken("invalid_client")},
 		{"made_public", func(t testing.TB, l *life) { l.makePublic(t); l.app.ClientSecret = "" }, none},
 		{"made_public_but_uses_its_secret", func(t testing.TB, l *life) { l.makePublic(t) }, none.atToken("invalid_client")},
 		{"consent_taken_back", func(t testing.TB, l *life) {
 			l.tab.open(t, "/account/")
 			l.tab.send(t, regexp.MustCompile(`/account/applications/[^/"]+/revoke/`).FindString(l.tab.Body), nil)
 		}, consent},
-		{"access_token_revoked", func(t testing.TB, l *life) { l.revoke(t, l.app.auth(), l.mine.AccessToken) }, none.withoutMine()},
-		{"refresh_token_revoked", func(t testing.TB, l *life) { l.revoke(t, l.app.auth(), l.mine.RefreshToken) }, none.withoutMine()},
-		{"access_token_revoked_by_command", func(t testing.TB, l *life) { l.mustCLI(t, l.mine.AccessToken, "token", "revoke") }, none.withoutMine()},
-		{"refresh_token_revoked_by_command", func(t testing.TB, l *life) { l.mustCLI(t, l.mine.RefreshToken, "token", "revoke") }, none.withoutMine()},
-		{"tokens_for_the_password_revoked", func(t testing.TB, l *life) { l.revoke(t, l.app.auth(), l.typed.RefreshToken) }, none.withoutPassword()},
+		{"access_token_revoked", func(t testing.TB, l *life) { l.revoke(t, l.app.auth(), l.mine.AccessToken) },
+			none.withoutMine()},
+		{"refresh_token_revoked", func(t testing.TB, l *life) { l.revoke(t, l.app.auth(), l.mine.RefreshToken) },
+			none.withoutMine()},
+		{"access_token_revoked_by_command",
+			func(t testing.TB, l *life) { l.mustCLI(t, l.mine.AccessToken, "token", "revoke") }, none.withoutMine()},
+		{"refresh_token_revoked_by_command",
+			func(t testing.TB, l *life) { l.mustCLI(t, l.mine.RefreshToken, "token", "revoke") }, none.withoutMine()},
+		{"tokens_for_the_password_revoked", func(t testing.TB, l *life) { l.revoke(t, l.app.auth(), l.typed.RefreshToken) },
+			none.withoutPassword()},
 		{"own_token_revoked", func(t testing.TB, l *life) { l.revoke(t, l.app.auth(), l.own.AccessToken) }, own},
 		{"session_ended_elsewhere", func(t testing.TB, l *life) {
 			elsewhere := l.signedIn(t, l.person)
@@ -186,7 +199,8 @@ func changes() []change {
 // newLife creates a person and an application, with everything that they can share.
 func (v *fixture) newLife(t testing.TB, root *browser, n int) *life {
 	t.Helper()
-	l := &life{fixture: v, root: root, person: person{fmt.Sprint("person", n), v.secret(fmt.Sprint("a password of its own ", n))}}
+	l := &life{fixture: v, root: root,
+		person: person{fmt.Sprint("person", n), v.secret(fmt.Sprint("a password of its own ", n))}}
 	l.done(t, "/admin/users/new/", params("username", l.person.Name, "password", l.person.Password, "active", "on"))
 	l.app = v.application(t, "--name", "Lived with", "--redirect-uri", fmt.Sprintf("https://app%d.example/back", n),
 		"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials")
@@ -194,7 +208,8 @@ func (v *fixture) newLife(t testing.TB, root *browser, n int) *life {
 	l.session = l.tab.cookie(t, "/", "mandate_session")
 	l.mine = l.tab.family(t, l.app, l.person, "scope", lifeScope)
 	l.code = l.tab.issue(t, l.app, l.person, "scope", lifeScope)
-	l.typed = v.mustToken(t, l.app.auth(), params("grant_type", "password", "username", l.person.Name, "password", l.person.Password, "scope", lifeScope))
+	l.typed = v.mustToken(t, l.app.auth(),
+		params("grant_type", "password", "username", l.person.Name, "password", l.person.Password, "scope", lifeScope))
 	l.own = v.mustToken(t, l.app.auth(), params("grant_type", "client_credentials"))
 	l.ticket = l.tab.ticket(t, l.app, "scope", lifeScope+" groups")
 	return l
@@ -254,7 +269,8 @@ func (l *life) makePublic(t testing.TB) {
 // changePassword sends the password form of the account page, with more fields.
 func (l *life) changePassword(t testing.TB, b *browser, more ...string) {
 	t.Helper()
-	b.send(t, "/account/password/", params(append(more, "current_password", l.person.Password, "new_password", l.person.Password+"!")...))
+	b.send(t, "/account/password/",
+		params(append(more, "current_password", l.person.Password, "new_password", l.person.Password+"!")...))
 	if b.Status != http.StatusOK || len(b.Hops) == 0 {
 		t.Fatalf("the password is not changed: %d\n%s", b.Status, b.Body)
 	}
@@ -263,7 +279,8 @@ func (l *life) changePassword(t testing.TB, b *browser, more ...string) {
 func (l *life) rotate(t testing.TB, overlap string) string {
 	t.Helper()
 	var rotated application
-	err := json.Unmarshal([]byte(l.mustCLI(t, "", "application", "rotate-secret", l.app.ClientID, "--overlap", overlap, "--json")), &rotated)
+	err := json.Unmarshal([]byte(l.mustCLI(t, "", "application", "rotate-secret", l.app.ClientID, "--overlap", overlap,
+		"--json")), &rotated)
 	if err != nil || rotated.ClientSecret == "" || rotated.ClientSecret == l.app.ClientSecret {
 		t.Fatalf("no new secret: %v", err)
 	}
@@ -288,7 +305,8 @@ func (l *life) check(t *testing.T, node *server, want fate) {
 			t.Errorf("%s: active %t at introspection, want %t", c.name, got, c.live)
 		}
 		a := node.get(t, "/resource", bearer(c.token))
-		if live := c.live && strings.HasPrefix(c.token, "mat_"); (a.Status == http.StatusOK) != live || a.Status != http.StatusOK && a.Status != http.StatusUnauthorized {
+		if live := c.live && strings.HasPrefix(c.token, "mat_"); (a.Status == http.StatusOK) != live ||
+			a.Status != http.StatusOK && a.Status != http.StatusUnauthorized {
 			t.Errorf("%s: %d at the sample API, want it live: %t", c.name, a.Status, live)
 		}
 	}
@@ -308,7 +326,8 @@ func (l *life) check(t *testing.T, node *server, want fate) {
 			t.Errorf("%s: %d %s, want %s", c.name, a.Status, a.Body, c.refused)
 		}
 	}
-	if a := node.get(t, "/account/", withCookie("mandate_session", l.session)); (a.Status == http.StatusOK) != want.session {
+	if a := node.get(t, "/account/",
+		withCookie("mandate_session", l.session)); (a.Status == http.StatusOK) != want.session {
 		t.Errorf("session: %d, want it live: %t", a.Status, want.session)
 	}
 	address, _ := l.authorizeURL(l.app, "scope", lifeScope)
@@ -342,7 +361,8 @@ func (b *browser) wantPlace(t testing.TB, what, want string) {
 // stopsIntrospection: a client that may no longer introspect gets no more answers, not
 // even with an access token that it got for that purpose.
 func (v *fixture) stopsIntrospection(t *testing.T, root *browser) {
-	l := &life{fixture: v, root: root, app: v.application(t, "--name", "Asked", "--grant", "client_credentials", "--may-introspect")}
+	l := &life{fixture: v, root: root,
+		app: v.application(t, "--name", "Asked", "--grant", "client_credentials", "--may-introspect")}
 	token := v.mustToken(t, l.app.auth(), params("grant_type", "client_credentials", "scope", "introspection")).AccessToken
 	asks := func(as auth) answer { return v.post(t, "/o/introspect/", as, params("token", token)) }
 	for _, as := range []auth{l.app.auth(), bearer(token)} {
@@ -357,7 +377,8 @@ func (v *fixture) stopsIntrospection(t *testing.T, root *browser) {
 			t.Error(err)
 		}
 	}
-	err := v.post(t, "/o/token/", l.app.auth(), params("grant_type", "client_credentials", "scope", "introspection")).refused(400, "invalid_scope")
+	err := v.post(t, "/o/token/", l.app.auth(),
+		params("grant_type", "client_credentials", "scope", "introspection")).refused(400, "invalid_scope")
 	if err != nil {
 		t.Error(err)
 	}

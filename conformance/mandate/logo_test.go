@@ -62,8 +62,9 @@ func logoOn(page string) string {
 func (s *server) registersLogo(t testing.TB, h *documentHost, name, logo string) application {
 	t.Helper()
 	redirect := h.URL + "/cb/" + url.PathEscape(name)
-	return asApplication(s.registers(t, nobody, member{"client_name": name, "redirect_uris": []string{redirect}, "logo_uri": logo,
-		"policy_uri": h.URL + "/policy", "tos_uri": h.URL + "/terms"}), redirect)
+	return asApplication(s.registers(t, nobody,
+		member{"client_name": name, "redirect_uris": []string{redirect}, "logo_uri": logo,
+			"policy_uri": h.URL + "/policy", "tos_uri": h.URL + "/terms"}), redirect)
 }
 
 // consentLogo returns the path of the logo on the consent page.
@@ -97,8 +98,10 @@ func TestLogo(t *testing.T) {
 			if a.Status != http.StatusOK || err != nil || i.Bounds() != image.Rect(0, 0, 96, 96) {
 				t.Fatal(a.Status, err)
 			}
-			for name, want := range map[string]string{"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",
-				"Cache-Control": "private, max-age=3600", "Pragma": "", "Access-Control-Allow-Origin": "", "Set-Cookie": ""} {
+			for name, want := range map[string]string{"Content-Type": "image/png", "X-Content-Type-Options": "nosniff",
+				"Cross-Origin-Resource-Policy": "same-origin",
+				"Cache-Control":                "private, max-age=3600", "Pragma": "", "Access-Control-Allow-Origin": "",
+				"Set-Cookie": ""} {
 				if got := a.Header.Get(name); got != want {
 					t.Errorf("%s is %q, want %q", name, got, want)
 				}
@@ -147,7 +150,9 @@ func TestLogo(t *testing.T) {
 	})
 
 	t.Run("RFC7591/5 a logo of another host is not fetched", func(t *testing.T) {
-		for name, logo := range map[string]string{"another host": "https://bank.example/logo.png", "another name of the host": strings.Replace(h.URL, "127.0.0.1", "localhost", 1) + "/other.png", "not encrypted": strings.Replace(h.URL, "https", "http", 1) + "/other.png"} {
+		for name, logo := range map[string]string{"another host": "https://bank.example/logo.png",
+			"another name of the host": strings.Replace(h.URL, "127.0.0.1", "localhost", 1) + "/other.png",
+			"not encrypted":            strings.Replace(h.URL, "https", "http", 1) + "/other.png"} {
 			app := v.registersLogo(t, h, name, logo)
 			if path := alice.consentLogo(t, app); path != "" {
 				t.Errorf("%s: %s", name, path)
@@ -174,7 +179,8 @@ func TestLogo(t *testing.T) {
 			named := alice.consentLogo(t, v.registersLogo(t, h, path, h.URL+path))
 			for range 2 {
 				a := v.get(t, named, nobody)
-				if a.Status != http.StatusNotFound || a.Header.Get("Cache-Control") != "no-store" || strings.Contains(a.Body, "svg") {
+				if a.Status != http.StatusNotFound || a.Header.Get("Cache-Control") != "no-store" ||
+					strings.Contains(a.Body, "svg") {
 					t.Errorf("%s: %d %s", path, a.Status, a.Body)
 				}
 			}
@@ -203,7 +209,8 @@ func TestLogo(t *testing.T) {
 func TestLogoOfAnInternalNetwork(t *testing.T) {
 	t.Parallel()
 	h := newDocumentHost(t)
-	s := startServer(t, options{env: []string{"SSL_CERT_FILE=" + h.file}, settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, provider: openClients})
+	s := startServer(t, options{env: []string{"SSL_CERT_FILE=" + h.file},
+		settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, provider: openClients})
 	app := s.registersLogo(t, h, "Inside", h.logo("/logo.png", "image/png", logoPNG(t, 9, 9, teal)))
 	path := s.signIn(t, s.person(t, "alice"), "/account/").consentLogo(t, app)
 	if a := s.get(t, path, nobody); path == "" || a.Status != http.StatusNotFound {
@@ -224,7 +231,8 @@ func TestLogoAtLogin(t *testing.T) {
 	app := s.registersLogo(t, h, "Login", h.logo("/login.png", "image/png", logoPNG(t, 9, 9, teal)))
 	shows := func(t *testing.T, b *browser, want bool) {
 		t.Helper()
-		for _, text := range []string{`href="` + h.URL + `/policy"`, `href="` + h.URL + `/terms"`, "Login</bdi>", "Nobody has checked this application"} {
+		for _, text := range []string{`href="` + h.URL + `/policy"`, `href="` + h.URL + `/terms"`, "Login</bdi>",
+			"Nobody has checked this application"} {
 			if strings.Contains(b.Body, text) != want {
 				t.Errorf("%s: %v, want %v:\n%s", text, !want, want, b.Body)
 			}
@@ -252,7 +260,9 @@ func TestLogoAtLogin(t *testing.T) {
 		}
 	})
 	t.Run("of a client with a document", func(t *testing.T) {
-		described := h.client("/described.json", agentURI, map[string]any{"client_name": "Login", "policy_uri": h.URL + "/policy", "tos_uri": h.URL + "/terms", "logo_uri": h.URL + "/login.png"})
+		described := h.client("/described.json", agentURI,
+			map[string]any{"client_name": "Login", "policy_uri": h.URL + "/policy", "tos_uri": h.URL + "/terms",
+				"logo_uri": h.URL + "/login.png"})
 		b := s.browser(t)
 		address, _ := s.authorizeURL(described)
 		b.open(t, address)
@@ -264,7 +274,8 @@ func TestLogoAtLogin(t *testing.T) {
 		shows(t, b, false)
 	})
 	t.Run("an application that says nothing about itself", func(t *testing.T) {
-		plain := s.application(t, "--name", "Login", "--grant", "authorization_code", "--redirect-uri", "https://plain.example/cb", "--owner", alice.Name)
+		plain := s.application(t, "--name", "Login", "--grant", "authorization_code", "--redirect-uri",
+			"https://plain.example/cb", "--owner", alice.Name)
 		b := s.browser(t)
 		address, _ := s.authorizeURL(plain)
 		b.open(t, address)
@@ -272,7 +283,9 @@ func TestLogoAtLogin(t *testing.T) {
 	})
 	t.Run("the owner of a described application is not shown", func(t *testing.T) {
 		root := s.person(t, "gertrude", "--admin")
-		owned := asApplication(s.registers(t, bearer(s.initialToken(t)), member{"client_name": "Owned", "redirect_uris": []string{h.URL + "/owned"}, "policy_uri": h.URL + "/policy", "token_endpoint_auth_method": "none"}), h.URL+"/owned")
+		owned := asApplication(s.registers(t, bearer(s.initialToken(t)),
+			member{"client_name": "Owned", "redirect_uris": []string{h.URL + "/owned"}, "policy_uri": h.URL + "/policy",
+				"token_endpoint_auth_method": "none"}), h.URL+"/owned")
 		s.mustCLI(t, "", "application", "assign", owned.ClientID, root.Name)
 		b := s.browser(t)
 		address, _ := s.authorizeURL(owned)
@@ -284,7 +297,9 @@ func TestLogoAtLogin(t *testing.T) {
 	t.Run("a link to the login page makes the server fetch nothing", func(t *testing.T) {
 		invented := h.client("/invented.json", agentURI, map[string]any{"policy_uri": h.URL + "/policy"})
 		b := s.browser(t)
-		for _, next := range []string{"/o/authorize/?client_id=" + url.QueryEscape(invented.ClientID), "/o/authorize/?client_id=" + app.ClientID + "&client_id=x", "/o/authorize/?client_id=%00", "/o/authorize/?client_id=%zz"} {
+		for _, next := range []string{"/o/authorize/?client_id=" + url.QueryEscape(invented.ClientID),
+			"/o/authorize/?client_id=" + app.ClientID + "&client_id=x", "/o/authorize/?client_id=%00",
+			"/o/authorize/?client_id=%zz"} {
 			b.open(t, "/login/?next="+url.QueryEscape(next))
 			if !b.shows("password") {
 				t.Errorf("%s: %d", next, b.Status)

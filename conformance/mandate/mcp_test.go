@@ -115,7 +115,8 @@ func TestMCPDemo(t *testing.T) {
 				a.sdk.step(t, "forget", a.name, nil)
 			}
 			name := map[string]any{"username": fmt.Sprintf("zoe%d", i)}
-			got := a.finishes(t, a.sdk.step(t, "call", a.name, map[string]any{"tool": "add_person", "arguments": name}), "Demo tools", line[1], "write")
+			got := a.finishes(t, a.sdk.step(t, "call", a.name, map[string]any{"tool": "add_person", "arguments": name}),
+				"Demo tools", line[1], "write")
 			if got["result"] == nil { // the SDK for Python repeats the call itself
 				got = a.sdk.step(t, "call", a.name, map[string]any{"tool": "add_person", "arguments": name})
 			}
@@ -139,10 +140,12 @@ func TestMCPResourceServer(t *testing.T) {
 	p := s.person(t, "ann")
 	proxy := port.Address()
 	address := func(url string) string { return strings.TrimPrefix(url, "http://") }
-	values := []string{"127.0.0.1:8000", address(s.URL), "127.0.0.1:8080", proxy, "127.0.0.1:3000", address(pythonServer(t, mcpPackages, "mcp/server.py"))}
+	values := []string{"127.0.0.1:8000", address(s.URL), "127.0.0.1:8080", proxy, "127.0.0.1:3000",
+		address(pythonServer(t, mcpPackages, "mcp/server.py"))}
 	asker := s.application(t, arguments(t, commands["./mandate application add"])...)
 	values = append(values, "CLIENT-ID", asker.ClientID, "CLIENT-SECRET", asker.ClientSecret)
-	s.mustCLI(t, "", append([]string{"resource", "add"}, arguments(t, strings.NewReplacer(values...).Replace(commands["./mandate resource add"]))...)...)
+	s.mustCLI(t, "", append([]string{"resource", "add"},
+		arguments(t, strings.NewReplacer(values...).Replace(commands["./mandate resource add"]))...)...)
 	s.resourceServer(t, strings.NewReplacer(values...).Replace(files["guard.yaml"]))
 	tools := strings.NewReplacer(values...).Replace(commands["claude mcp"])
 	tools = tools[strings.LastIndex(tools, " ")+1:]

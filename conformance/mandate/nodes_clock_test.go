@@ -13,7 +13,8 @@ import (
 func clockBehind(t testing.TB, db database, by string) string {
 	t.Helper()
 	_, err := db.open(t).ExecContext(t.Context(), `CREATE SCHEMA slow;
-		CREATE FUNCTION slow.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp() - interval '`+by+`'$$`)
+		CREATE FUNCTION slow.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp() -
+			interval '`+by+`'$$`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,8 @@ func TestNodeWithAWrongClockDeletesNothing(t *testing.T) {
 	c.stop(t) // only the node with the wrong clock is left
 	wrong := c.nodeBy(t, clockBehind(t, db, "11 hours"))
 	wrong.says(t, "the clock of this machine is 11h0m0s ahead of that of the database", 0)
-	if a := wrong.get(t, "/readyz", nobody); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "clock") {
+	if a := wrong.get(t, "/readyz", nobody); a.Status != http.StatusServiceUnavailable ||
+		!strings.Contains(a.Body, "clock") {
 		t.Errorf("/readyz answered %d %s", a.Status, a.Body)
 	}
 	began := time.Now() // that something does not happen can only be seen after a time

@@ -92,7 +92,8 @@ func TestFailover(t *testing.T) {
 	close(stop)
 	group.Wait()
 
-	t.Logf("%d tokens answered, %d of them after the kill; %d requests failed; %d families ended", len(s.access), len(s.access)-before, len(s.failed), s.relogins)
+	t.Logf("%d tokens answered, %d of them after the kill; %d requests failed; %d families ended", len(s.access),
+		len(s.access)-before, len(s.failed), s.relogins)
 	t.Logf("the standby was promoted %v after the primary was killed", promoted.Sub(killed))
 	for i, n := range nodes {
 		back := firstAfter(s.good[n], promoted)

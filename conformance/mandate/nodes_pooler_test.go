@@ -77,7 +77,8 @@ func pooler(t testing.TB, db database, mode string, connections int) string {
 
 func TestNodesBehindASessionPooler(t *testing.T) {
 	db := newPostgres(t)
-	c := newCluster(t, options{database: database{name: db.name, url: pooler(t, db, "session", 40)}, settings: []string{"DATABASE_MAX_CONNECTIONS: 8"}})
+	c := newCluster(t, options{database: database{name: db.name, url: pooler(t, db, "session", 40)},
+		settings: []string{"DATABASE_MAX_CONNECTIONS: 8"}})
 	c.other = c.node(t)
 	c.hears(t, everyNews[:3])
 }
@@ -87,7 +88,8 @@ func TestNodesBehindASessionPooler(t *testing.T) {
 func TestNodesBehindAPooler(t *testing.T) {
 	db := newPostgres(t)
 	through := database{name: db.name, url: pooler(t, db, "transaction", 4) + "&binary_parameters=yes"}
-	c := newCluster(t, options{database: through, settings: []string{"SAMPLE_API: true", "DATABASE_MAX_CONNECTIONS: 8", "DATABASE_LISTEN_URL: " + quote(db.url)}})
+	c := newCluster(t, options{database: through,
+		settings: []string{"SAMPLE_API: true", "DATABASE_MAX_CONNECTIONS: 8", "DATABASE_LISTEN_URL: " + quote(db.url)}})
 	c.web, c.alice = c.client(t), c.somebody(t)
 	c.other = c.node(t)
 	c.hears(t, everyNews)

@@ -27,8 +27,11 @@ func release(t *testing.T, migration string) string {
 		t.Fatalf("no migrations in %s: %v", folder, err)
 	}
 	dir := t.TempDir()
-	file, overlay, path := filepath.Join(dir, "next.sql"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mandate")
-	over, _ := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(folder, fmt.Sprintf("%04d_next.sql", len(steps)+1)): file}}) // it cannot fail
+	file, overlay, path := filepath.Join(dir, "next.sql"), filepath.Join(dir, "overlay.json"),
+		filepath.Join(dir, "mandate")
+	// it cannot fail
+	over, _ := json.Marshal(
+		map[string]map[string]string{"Replace": {filepath.Join(folder, fmt.Sprintf("%04d_next.sql", len(steps)+1)): file}})
 	for name, text := range map[string]string{file: migration, overlay: string(over)} {
 		err = os.WriteFile(name, []byte(text), 0o600)
 		if err != nil {
@@ -58,7 +61,8 @@ func TestReleases(t *testing.T) {
 		tab := c.signedIn(t, c.admin)
 		older := c.server
 		before := tab.family(t, c.web, c.admin, "scope", "openid read")
-		if r := runProgram(t, older.dir, environment(), "", next, "migrate", "--config", older.config); r.code != 0 || !strings.Contains(r.stdout, "_next") {
+		if r := runProgram(t, older.dir, environment(), "", next, "migrate", "--config", older.config); r.code != 0 ||
+			!strings.Contains(r.stdout, "_next") {
 			t.Fatalf("migrate by the next release: %d %s%s", r.code, r.stdout, r.stderr)
 		}
 		newer := newServer(t, older.options, older.BaseURL, older.key, older.secrets)
@@ -78,7 +82,8 @@ func TestReleases(t *testing.T) {
 				}
 				family = from.mustToken(t, c.web.auth(), refreshForm(family.RefreshToken))
 			}
-			if later := tab.family(t, c.web, c.admin, "scope", "openid read"); !newer.active(t, c.asker.auth(), later.AccessToken) {
+			if later := tab.family(t, c.web, c.admin, "scope", "openid read"); !newer.active(t, c.asker.auth(),
+				later.AccessToken) {
 				t.Errorf("%s: a login at the older one is none for the newer", name)
 			}
 			c.application(t, "--name", "Registered by the older", "--grant", "client_credentials")

@@ -83,11 +83,13 @@ func (b *balancer) pass(n *server, r *http.Request, body []byte) (answer, error)
 
 // TestRollingRestart: nodes are restarted one after the other, and no request fails.
 func TestRollingRestart(t *testing.T) {
-	c := newCluster(t, options{database: newPostgres(t), settings: []string{"LOG_LEVEL: warn", "SHUTDOWN_DELAY_SECONDS: 1"}})
+	c := newCluster(t, options{database: newPostgres(t),
+		settings: []string{"LOG_LEVEL: warn", "SHUTDOWN_DELAY_SECONDS: 1"}})
 	c.web = c.client(t)
 	c.other = c.node(t)
 	b, front := newBalancer(t, c.server, c.other)
-	through := &server{URL: front, secrets: c.secrets, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	through := &server{URL: front, secrets: c.secrets,
+		client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 
 	var good atomic.Int64
 	stop := make(chan struct{})

@@ -66,7 +66,8 @@ func (c *cluster) alive(t testing.TB, token string) func(*server) bool {
 
 func (c *cluster) client(t testing.TB) application {
 	t.Helper()
-	return c.application(t, "--name", "Shop", "--grant", "authorization_code", "--grant", "client_credentials", "--grant", "password", "--redirect-uri", webURI)
+	return c.application(t, "--name", "Shop", "--grant", "authorization_code", "--grant", "client_credentials", "--grant",
+		"password", "--redirect-uri", webURI)
 }
 
 func (c *cluster) own(t testing.TB, a application) string {
@@ -81,7 +82,8 @@ func (c *cluster) somebody(t testing.TB) person {
 
 func (c *cluster) typed(t testing.TB, p person) string {
 	t.Helper()
-	return c.mustToken(t, c.client(t).auth(), params("grant_type", "password", "username", p.Name, "password", p.Password)).AccessToken
+	return c.mustToken(t, c.client(t).auth(),
+		params("grant_type", "password", "username", p.Name, "password", p.Password)).AccessToken
 }
 
 var everyNews = []news{
@@ -129,7 +131,8 @@ var everyNews = []news{
 		uri := "https://" + strings.ToLower(c.somebody(t).Name) + ".example"
 		asker := c.application(t, "--name", "API", "--grant", "client_credentials", "--may-introspect")
 		c.mustCLI(t, "", "resource", "add", uri, "--name", "API", "--introspector", asker.ClientID)
-		token := c.mustToken(t, c.client(t).auth(), params("grant_type", "client_credentials", "scope", "read", "resource", uri)).AccessToken
+		token := c.mustToken(t, c.client(t).auth(),
+			params("grant_type", "client_credentials", "scope", "read", "resource", uri)).AccessToken
 		active := func(s *server) bool { return s.active(t, asker.auth(), token) }
 		waitFor(t, "the other node knows the resource", func() bool { return active(c.other) })
 		return active, func() { c.mustCLI(t, "", "resource", "delete", uri) }
@@ -304,7 +307,8 @@ func TestNodesUnheard(t *testing.T) {
 		defer admin.Close()
 		count := func(what string) (n int) {
 			t.Helper()
-			err := admin.QueryRow(`SELECT count(` + what + `) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'mandate, listening'`).Scan(&n)
+			err := admin.QueryRow(`SELECT count(` + what + `) FROM pg_stat_activity WHERE datname = current_database()
+				AND application_name = 'mandate, listening'`).Scan(&n)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,8 @@ func (m *mailing) told(t *testing.T, subject string, n int) smtpd.Message {
 	t.Helper()
 	message := m.waitTo(t, "carol@example.com", subject, n)
 	account := m.BaseURL + "/account/"
-	if !strings.Contains(message.Text, "\n"+account+"\n") || strings.Count(message.HTML, account) != 2 || !strings.Contains(message.Text, "carol") {
+	if !strings.Contains(message.Text, "\n"+account+"\n") || strings.Count(message.HTML, account) != 2 ||
+		!strings.Contains(message.Text, "carol") {
 		t.Errorf("%s:\n%s\n%s", subject, message.Text, message.HTML)
 	}
 	return message
@@ -55,7 +56,8 @@ func TestNoticesByMail(t *testing.T) {
 		checkEqual(t, "messages about a sign-in with a known browser", len(m.to(t, "carol@example.com", signInSubject)), 1)
 		// Another browser, with a recovery code. The name of the browser is not repeated as it is.
 		stranger := m.other.browser(t)
-		stranger.client.Transport = calledBy{stranger.client.Transport, "Call +41 44 333 44 55 https://evil.example/ Firefox/1"}
+		stranger.client.Transport = calledBy{stranger.client.Transport,
+			"Call +41 44 333 44 55 https://evil.example/ Firefox/1"}
 		stranger.open(t, "/login/?next=%2Faccount%2F")
 		stranger.logIn(t, carol)
 		stranger.submit(t, "Use the recovery code", params("code", codes[0]))
@@ -132,7 +134,8 @@ func TestMailIsGivenUp(t *testing.T) {
 // person to the wrong place. The message, the account page and the event name what was really shown.
 func TestRefusedFactorNamesTheFirstStep(t *testing.T) {
 	c := newCompany(t, "company")
-	m := startMailingWith(t, newSQLite(t), "", privateNetworks, "SIGN_IN_SERVERS: ["+c.setting(", TRUSTED_FOR_EMAIL: true")+"]")
+	m := startMailingWith(t, newSQLite(t), "", privateNetworks,
+		"SIGN_IN_SERVERS: ["+c.setting(", TRUSTED_FOR_EMAIL: true")+"]")
 	c.start(t, m.server)
 	c.person(t, "carol", map[string]any{"email": "carol@example.com", "email_verified": true})
 	carol := m.person(t, "carol", "--email", "carol@example.com", "--email-verified")
@@ -154,14 +157,16 @@ func TestRefusedFactorNamesTheFirstStep(t *testing.T) {
 	if strings.Contains(messages[0].Text, "password") { // they are sent in any order
 		slices.Reverse(messages)
 	}
-	for i, says := range []string{"Somebody signed in with your account of " + c.label() + ", and then entered a wrong second factor here.", "Somebody entered your password, and then a wrong second factor."} {
+	for i, says := range []string{"Somebody signed in with your account of " + c.label() + ", and then entered a wrong " +
+		"second factor here.", "Somebody entered your password, and then a wrong second factor."} {
 		text := strings.Join(strings.Fields(messages[i].Text), " ")
 		if !strings.Contains(text, says) || strings.Contains(text, "password") != (i == 1) {
 			t.Errorf("message %d:\n%s", i, messages[i].Text)
 		}
 	}
 	account.open(t, "/account/")
-	for _, says := range []string{"A sign-in with another server was right, and a wrong second factor was refused.", "The password was right, and a wrong second factor was refused."} {
+	for _, says := range []string{"A sign-in with another server was right, and a wrong second factor was refused.",
+		"The password was right, and a wrong second factor was refused."} {
 		account.isAt(t, "the account page", 200, says)
 	}
 	checkEqual(t, "events", m.said(t, "factor.failed"), ", carol, , totp; , carol, account "+c.label()+", totp")

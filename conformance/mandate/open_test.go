@@ -10,8 +10,10 @@ import (
 // metadata document would.
 func (g *register) cameByItself(t testing.TB, origin, redirectURI string) application {
 	t.Helper()
-	app := g.tabs["owner"].registered(t, "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb", "scope", "read", "client_type", "public")
-	g.set(t, app.ID, "responsible = 'nobody', owner_id = NULL, origin = '"+origin+"', redirect_uris = '"+redirectURI+"', version = version + 1")
+	app := g.tabs["owner"].registered(t, "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb",
+		"scope", "read", "client_type", "public")
+	g.set(t, app.ID, "responsible = 'nobody', owner_id = NULL, origin = '"+origin+"', redirect_uris = '"+redirectURI+
+		"', version = version + 1")
 	app.RedirectURI = redirectURI
 	return app
 }
@@ -78,7 +80,8 @@ func (g *register) noted(t *testing.T) {
 	robot := g.application(t, "--name", "robot", "--grant", "client_credentials")
 	g.mustToken(t, robot.auth(), params("grant_type", "client_credentials"))
 	var used int64
-	err := g.pool.QueryRowContext(t.Context(), "SELECT last_used_at FROM applications WHERE client_id = '"+robot.ClientID+"'").Scan(&used)
+	err := g.pool.QueryRowContext(t.Context(), "SELECT last_used_at FROM applications WHERE client_id = '"+robot.ClientID+
+		"'").Scan(&used)
 	if err != nil || used == 0 {
 		t.Errorf("the use was not noted: %d, %v", used, err)
 	}
@@ -86,14 +89,17 @@ func (g *register) noted(t *testing.T) {
 
 // Applications that nobody uses are deleted.
 func (g *register) unused(t *testing.T) {
-	never, forgotten := g.cameByItself(t, "registration", "https://a.example/"), g.cameByItself(t, "document", "https://b.example/")
+	never, forgotten := g.cameByItself(t, "registration", "https://a.example/"),
+		g.cameByItself(t, "document", "https://b.example/")
 	fresh, mine := g.cameByItself(t, "registration", "https://c.example/"), g.made(t, "person")
-	day, idle := fmt.Sprintf("created_at = created_at - %d", 24*3600), fmt.Sprintf("created_at = 1, last_used_at = created_at - %d", 90*24*3600)
+	day, idle := fmt.Sprintf("created_at = created_at - %d", 24*3600),
+		fmt.Sprintf("created_at = 1, last_used_at = created_at - %d", 90*24*3600)
 	g.set(t, never.ID, day)
 	g.set(t, mine.ID, day)
 	g.set(t, fresh.ID, fmt.Sprintf("created_at = created_at - %d", 24*3600-60))
 	g.set(t, forgotten.ID, idle)
-	waitFor(t, "the clean-up", func() bool { return g.field(t, never.ID, "id") == "" && g.field(t, forgotten.ID, "id") == "" })
+	waitFor(t, "the clean-up",
+		func() bool { return g.field(t, never.ID, "id") == "" && g.field(t, forgotten.ID, "id") == "" })
 	if g.field(t, fresh.ID, "id") == "" || g.field(t, mine.ID, "id") == "" {
 		t.Error("an application was deleted that is new, or that has an owner")
 	}

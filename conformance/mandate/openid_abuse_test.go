@@ -24,13 +24,16 @@ import (
 func TestOIDCCore3ForeignHints(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
-		s, twin := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file)), openidServer(t, newSQLite(t), "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file))
+		s, twin := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file)),
+			openidServer(t, newSQLite(t), "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file))
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t, "--client-id", "shop")
-		secret, secrets := s.relyingParty(t, "--algorithm", "HS256", "--no-hash-client-secret"), s.relyingParty(t, "--algorithm", "HS256", "--no-hash-client-secret")
+		secret, secrets := s.relyingParty(t, "--algorithm", "HS256", "--no-hash-client-secret"),
+			s.relyingParty(t, "--algorithm", "HS256", "--no-hash-client-secret")
 		b := s.browser(t)
 		mine := b.signsIn(t, app, alice).IDToken
 		signed := b.signsIn(t, secret, alice).IDToken
-		elsewhere := twin.browser(t).signsIn(t, twin.relyingParty(t, "--client-id", "shop"), twin.somebody(t, "alice")).IDToken
+		elsewhere := twin.browser(t).signsIn(t, twin.relyingParty(t, "--client-id", "shop"),
+			twin.somebody(t, "alice")).IDToken
 		if keyID(t, elsewhere) != keyID(t, mine) {
 			t.Fatal("the two servers do not share the key")
 		}
@@ -64,7 +67,8 @@ func TestOIDCCore3ForeignHints(t *testing.T) {
 			"HS256 by another application's secret": signHS256(t, signed, []byte(secrets.ClientSecret), nil),
 			"HS256 by no secret":                    signHS256(t, signed, nil, nil),
 			"HS256 by the public key":               signHS256(t, signed, x509.MarshalPKCS1PublicKey(&key.PublicKey), nil),
-			"HS256 for two":                         signHS256(t, signed, []byte(secret.ClientSecret), jwt.MapClaims{"aud": []string{secret.ClientID, secrets.ClientID}}),
+			"HS256 for two": signHS256(t, signed, []byte(secret.ClientSecret),
+				jwt.MapClaims{"aud": []string{secret.ClientID, secrets.ClientID}}),
 		} {
 			b.asks(t, secret, "prompt", "none", "id_token_hint", hint)
 			b.sentBack(t, what, "invalid_request")
@@ -125,30 +129,40 @@ func (s *server) falselySigned(t testing.TB, own ownKey, like string) map[string
 		key    any
 		header map[string]any
 	}{
-		"alg none":                            {jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, map[string]any{"kid": own.kid}},
-		"alg nOnE":                            {jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, map[string]any{"kid": own.kid, "alg": "nOnE"}},
-		"HS256 by the public key in PEM":      {jwt.SigningMethodHS256, text, map[string]any{"kid": own.kid}},
-		"HS256 by the public key in DER":      {jwt.SigningMethodHS256, der, map[string]any{"kid": own.kid}},
-		"RS512":                               {jwt.SigningMethodRS512, own.PrivateKey, map[string]any{"kid": own.kid}},
-		"the kid of the server's RSA key":     {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": kids["RSA"]}},
-		"the kid of the EC key":               {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": kids["EC"]}},
-		"the kid of the Ed25519 key":          {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": kids["OKP"]}},
-		"ES256 with the kid of an RSA key":    {jwt.SigningMethodES256, curve, map[string]any{"kid": own.kid}},
-		"ES256 with the kid of the EC key":    {jwt.SigningMethodES256, curve, map[string]any{"kid": kids["EC"]}},
-		"EdDSA with the kid of the EC key":    {jwt.SigningMethodEdDSA, edwards, map[string]any{"kid": kids["EC"]}},
-		"no kid":                              {jwt.SigningMethodRS256, own.PrivateKey, nil},
-		"an empty kid":                        {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": ""}},
-		"a kid that is a number":              {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": 1}},
-		"a kid that is a list":                {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": []string{own.kid}}},
-		"a kid that is a path":                {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": "../../" + own.kid}},
-		"a kid that is the file of the key":   {jwt.SigningMethodRS256, attacker, map[string]any{"kid": own.file}},
-		"a kid that is SQL":                   {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": "x' OR '1'='1"}},
-		"a kid with a NUL":                    {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": own.kid + "\x00"}},
-		"a kid in other letters":              {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": strings.ToUpper(own.kid)}},
-		"an empty file as the secret":         {jwt.SigningMethodHS256, []byte{}, map[string]any{"kid": "../../../../../../dev/null"}},
-		"an attacker's key of the same kid":   {jwt.SigningMethodRS256, attacker, map[string]any{"kid": own.kid}},
-		"an attacker's key in the header":     {jwt.SigningMethodRS256, attacker, map[string]any{"kid": own.kid, "jwk": map[string]any{"kty": "RSA", "n": attacker.N, "e": "AQAB"}}},
-		"an attacker's key at an address":     {jwt.SigningMethodRS256, attacker, map[string]any{"kid": own.kid, "jku": s.URL + "/o/.well-known/jwks.json", "x5u": s.URL}},
+		"alg none": {jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType,
+			map[string]any{"kid": own.kid}},
+		"alg nOnE": {jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType,
+			map[string]any{"kid": own.kid, "alg": "nOnE"}},
+		"HS256 by the public key in PEM":   {jwt.SigningMethodHS256, text, map[string]any{"kid": own.kid}},
+		"HS256 by the public key in DER":   {jwt.SigningMethodHS256, der, map[string]any{"kid": own.kid}},
+		"RS512":                            {jwt.SigningMethodRS512, own.PrivateKey, map[string]any{"kid": own.kid}},
+		"the kid of the server's RSA key":  {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": kids["RSA"]}},
+		"the kid of the EC key":            {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": kids["EC"]}},
+		"the kid of the Ed25519 key":       {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": kids["OKP"]}},
+		"ES256 with the kid of an RSA key": {jwt.SigningMethodES256, curve, map[string]any{"kid": own.kid}},
+		"ES256 with the kid of the EC key": {jwt.SigningMethodES256, curve, map[string]any{"kid": kids["EC"]}},
+		"EdDSA with the kid of the EC key": {jwt.SigningMethodEdDSA, edwards, map[string]any{"kid": kids["EC"]}},
+		"no kid":                           {jwt.SigningMethodRS256, own.PrivateKey, nil},
+		"an empty kid":                     {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": ""}},
+		"a kid that is a number":           {jwt.SigningMethodRS256, own.PrivateKey, map[string]any{"kid": 1}},
+		"a kid that is a list": {jwt.SigningMethodRS256, own.PrivateKey,
+			map[string]any{"kid": []string{own.kid}}},
+		"a kid that is a path": {jwt.SigningMethodRS256, own.PrivateKey,
+			map[string]any{"kid": "../../" + own.kid}},
+		"a kid that is the file of the key": {jwt.SigningMethodRS256, attacker, map[string]any{"kid": own.file}},
+		"a kid that is SQL": {jwt.SigningMethodRS256, own.PrivateKey,
+			map[string]any{"kid": "x' OR '1'='1"}},
+		"a kid with a NUL": {jwt.SigningMethodRS256, own.PrivateKey,
+			map[string]any{"kid": own.kid + "\x00"}},
+		"a kid in other letters": {jwt.SigningMethodRS256, own.PrivateKey,
+			map[string]any{"kid": strings.ToUpper(own.kid)}},
+		"an empty file as the secret": {jwt.SigningMethodHS256, []byte{},
+			map[string]any{"kid": "../../../../../../dev/null"}},
+		"an attacker's key of the same kid": {jwt.SigningMethodRS256, attacker, map[string]any{"kid": own.kid}},
+		"an attacker's key in the header": {jwt.SigningMethodRS256, attacker,
+			map[string]any{"kid": own.kid, "jwk": map[string]any{"kty": "RSA", "n": attacker.N, "e": "AQAB"}}},
+		"an attacker's key at an address": {jwt.SigningMethodRS256, attacker,
+			map[string]any{"kid": own.kid, "jku": s.URL + "/o/.well-known/jwks.json", "x5u": s.URL}},
 		"an attacker's key of an unknown kid": {jwt.SigningMethodRS256, attacker, map[string]any{"kid": "attacker"}},
 	} {
 		token := jwt.NewWithClaims(test.method, claims)
@@ -208,8 +222,10 @@ func TestOIDCCore3RequestByPost(t *testing.T) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		nonce := strings.Repeat("0123456789abcdef", 64) // the longest
-		more := []string{"state", "s&1", "scope", "openid email", "nonce", nonce, "prompt", "login consent", "display", "touch", "max_age", "1000",
-			"ui_locales", "de-CH fr", "claims_locales", "de", "acr_values", "urn:mandate:acr:password", "login_hint", "al & ice", "response_mode", "query",
+		more := []string{"state", "s&1", "scope", "openid email", "nonce", nonce, "prompt", "login consent", "display",
+			"touch", "max_age", "1000",
+			"ui_locales", "de-CH fr", "claims_locales", "de", "acr_values", "urn:mandate:acr:password", "login_hint", "al & ice",
+			"response_mode", "query",
 			"claims", `{"id_token":{"nickname":null,"acr":{"essential":true}},"userinfo":{"birthdate":null}}`}
 		var answers []map[string]any
 		var silent url.Values
@@ -236,7 +252,8 @@ func TestOIDCCore3RequestByPost(t *testing.T) {
 				delete(claims, name)
 			}
 			answers = append(answers, map[string]any{"id_token": map[string]any(claims), "userinfo": info})
-			if claims["nonce"] != nonce || claims["nickname"] != "al" || info["birthdate"] != "0000-05-04" || info["email"] != "alice@example.org" {
+			if claims["nonce"] != nonce || claims["nickname"] != "al" || info["birthdate"] != "0000-05-04" ||
+				info["email"] != "alice@example.org" {
 				t.Errorf("%s: %v, %v", method, claims, info)
 			}
 			// The same request of a person who is signed in.
@@ -247,7 +264,8 @@ func TestOIDCCore3RequestByPost(t *testing.T) {
 			b.sentBack(t, "a silent one", "code")
 			silent.Set("response_mode", "form_post")
 			b.posts(t, "/o/authorize/", silent)
-			if f, _ := b.find(t, "", nil); b.Away != nil || attribute(f.node, "action") != app.RedirectURI || s.secret(f.values().Get("code")) == "" {
+			if f, _ := b.find(t, "", nil); b.Away != nil || attribute(f.node, "action") != app.RedirectURI ||
+				s.secret(f.values().Get("code")) == "" {
 				t.Errorf("form_post: %v %s", b.Away, b.Body)
 			}
 		}

@@ -63,7 +63,8 @@ func apacheIsInstalled(t testing.TB) {
 	for _, path := range []string{apacheProgram, filepath.Join(apacheModules, "mod_auth_openidc.so")} {
 		_, err := os.Stat(path)
 		if err != nil {
-			testkit.Missing(t, "Apache's mod_auth_openidc is not installed: apt-get install apache2-bin libapache2-mod-auth-openidc")
+			testkit.Missing(t, "Apache's mod_auth_openidc is not installed: apt-get install apache2-bin "+
+				"libapache2-mod-auth-openidc")
 		}
 	}
 }
@@ -87,7 +88,8 @@ func (s *server) apacheConfig(t testing.TB, a *apache, listen, upstream string, 
 	lines = append(lines,
 		"OIDCClientID "+a.App.ClientID, "OIDCRedirectURI "+a.App.RedirectURI,
 		"OIDCCryptoPassphrase "+s.secret(crand.Text()),
-		`OIDCScope "openid profile email"`, "OIDCPKCEMethod S256", "OIDCRemoteUserClaim preferred_username", "OIDCPassUserInfoAs claims json",
+		`OIDCScope "openid profile email"`, "OIDCPKCEMethod S256", "OIDCRemoteUserClaim preferred_username",
+		"OIDCPassUserInfoAs claims json",
 		"OIDCCookieSameSite On", "OIDCSessionType server-cache", "OIDCCacheType shm",
 	)
 	if a.App.ClientSecret != "" {
@@ -119,11 +121,13 @@ func writeApache(t testing.TB, dir string, lines []string) string {
 // apacheService is the configuration of the service, without its pages.
 func apacheService(dir, listen string) []string {
 	var lines []string
-	for _, name := range []string{"mpm_event", "authn_core", "authz_core", "authz_user", "headers", "proxy", "proxy_http", "auth_openidc"} {
+	for _, name := range []string{"mpm_event", "authn_core", "authz_core", "authz_user", "headers", "proxy", "proxy_http",
+		"auth_openidc"} {
 		lines = append(lines, "LoadModule "+name+"_module "+filepath.Join(apacheModules, "mod_"+name+".so"))
 	}
 	return append(lines,
-		"ServerName 127.0.0.1", "Listen "+listen, "ServerRoot "+quote(dir), "DefaultRuntimeDir "+quote(dir), "PidFile "+quote(filepath.Join(dir, "pid")),
+		"ServerName 127.0.0.1", "Listen "+listen, "ServerRoot "+quote(dir), "DefaultRuntimeDir "+quote(dir),
+		"PidFile "+quote(filepath.Join(dir, "pid")),
 		"ErrorLog /dev/stderr", "LogLevel warn",
 		// The module adds a second answer to some of its own pages.
 		"KeepAlive Off",

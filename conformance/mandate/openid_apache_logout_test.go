@@ -22,7 +22,8 @@ func TestOIDCRPLogout2Apache(t *testing.T) {
 		flags, directives []string
 	}{
 		{"RS256", nil, nil},
-		{"HS256", []string{"--algorithm", "HS256", "--no-hash-client-secret"}, []string{"OIDCIDTokenSignedResponseAlg HS256"}},
+		{"HS256", []string{"--algorithm", "HS256", "--no-hash-client-secret"},
+			[]string{"OIDCIDTokenSignedResponseAlg HS256"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := s.apache(t, append(test.flags, "--post-logout-redirect-uri", "/left"), append(test.directives, left...)...)
@@ -97,7 +98,8 @@ func TestOIDCBackChannel2Apache(t *testing.T) {
 			}},
 		} {
 			t.Run(test.name, func(t *testing.T) {
-				told := s.apache(t, []string{"--backchannel-logout-uri", "/callback?logout=backchannel"}, "OIDCProviderBackChannelLogoutSupported On")
+				told := s.apache(t, []string{"--backchannel-logout-uri", "/callback?logout=backchannel"},
+					"OIDCProviderBackChannelLogoutSupported On")
 				untold := s.apache(t, nil, "OIDCCookie untold") // the browser keeps both cookies for one host
 				b, others := s.browser(t), s.browser(t)
 				for _, a := range []*apache{told, untold} {

@@ -30,8 +30,10 @@ func apacheKeys(t testing.TB) ([]string, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"--auth-method", "private_key_jwt", "--assertion-audience-endpoints", "--jwks=" + keysFile(t, keys.keySet(t))},
-		[]string{"OIDCPrivateKeyFiles RS256#" + writePEM(t, "PRIVATE KEY", private), "OIDCPublicKeyFiles RS256#" + writePEM(t, "PUBLIC KEY", public),
+	return []string{"--auth-method", "private_key_jwt", "--assertion-audience-endpoints",
+			"--jwks=" + keysFile(t, keys.keySet(t))},
+		[]string{"OIDCPrivateKeyFiles RS256#" + writePEM(t, "PRIVATE KEY", private),
+			"OIDCPublicKeyFiles RS256#" + writePEM(t, "PUBLIC KEY", public),
 			"OIDCProviderTokenEndpointAuth private_key_jwt"}
 }
 
@@ -40,7 +42,8 @@ func TestSecuredApache(t *testing.T) {
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
-	object := `OIDCRequestObject "{\"copy_from_request\": [\"scope\", \"response_type\", \"client_id\"], \"copy_and_remove_from_request\": [\"state\", \"nonce\", \"redirect_uri\", \"code_challenge\", \"code_challenge_method\"], \"crypto\": {\"sign_alg\": \"RS256\"}, \"request_object_type\": \"request\"}"`
+	object :=
+		`OIDCRequestObject "{\"copy_from_request\": [\"scope\", \"response_type\", \"client_id\"], \"copy_and_remove_from_request\": [\"state\", \"nonce\", \"redirect_uri\", \"code_challenge\", \"code_challenge_method\"], \"crypto\": {\"sign_alg\": \"RS256\"}, \"request_object_type\": \"request\"}"`
 	for name, more := range map[string][]string{"private_key_jwt": nil, "request object": {object}} {
 		t.Run(name, func(t *testing.T) {
 			flags, directives := apacheKeys(t)
@@ -59,9 +62,12 @@ func TestSecuredApacheCertificate(t *testing.T) {
 	certificate, key := inPEM(t, s.ours.client(t, "page.example"))
 	flags, directives := apacheKeys(t)
 	a := s.apache(t, append(flags, "--sender-constraint", "certificate"), append(directives,
-		"OIDCCABundlePath "+readable(t, s.trust), "OIDCClientTokenEndpointCert "+readable(t, certificate), "OIDCClientTokenEndpointKey "+readable(t, key),
-		"OIDCProviderIssuer "+s.Issuer, "OIDCProviderAuthorizationEndpoint "+s.Issuer+"/authorize/", "OIDCProviderJwksUri "+s.Issuer+"/.well-known/jwks.json",
-		"OIDCProviderTokenEndpoint "+s.mutual+"/o/token/", `OIDCAuthRequestParams claims=%7B%22id_token%22%3A%7B%22preferred_username%22%3Anull%7D%7D`)...)
+		"OIDCCABundlePath "+readable(t, s.trust), "OIDCClientTokenEndpointCert "+readable(t, certificate),
+		"OIDCClientTokenEndpointKey "+readable(t, key),
+		"OIDCProviderIssuer "+s.Issuer, "OIDCProviderAuthorizationEndpoint "+s.Issuer+"/authorize/", "OIDCProviderJwksUri "+
+			s.Issuer+"/.well-known/jwks.json",
+		"OIDCProviderTokenEndpoint "+s.mutual+"/o/token/",
+		`OIDCAuthRequestParams claims=%7B%22id_token%22%3A%7B%22preferred_username%22%3Anull%7D%7D`)...)
 	b := s.browser(t)
 	a.visit(t, b, "/", s.alice, "approve")
 	told := a.told(b)

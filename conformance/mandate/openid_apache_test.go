@@ -30,7 +30,9 @@ func TestOIDCCore3Apache(t *testing.T) {
 		{"signed UserInfo", []string{"--userinfo-algorithm", "ES256"}, []string{"OIDCUserInfoSignedResponseAlg ES256"}},
 		{"UserInfo by POST", nil, []string{"OIDCUserInfoTokenMethod post_param"}},
 		{"the request by POST", nil, []string{"OIDCProviderAuthRequestMethod POST"}},
-		{"every login anew", nil, []string{`OIDCAuthRequestParams prompt=login&max_age=300&ui_locales=de-CH&acr_values=urn%3Amandate%3Aacr%3Apassword`}},
+		{"every login anew", nil,
+			[]string{
+				`OIDCAuthRequestParams prompt=login&max_age=300&ui_locales=de-CH&acr_values=urn%3Amandate%3Aacr%3Apassword`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := s.apache(t, test.flags, test.directives...)
@@ -83,8 +85,10 @@ func (a *apache) checkTold(t *testing.T, b *browser, who visitor) {
 	}
 	b.server.secret(told.Get("OIDC_access_token"))
 	for header, want := range map[string]string{
-		"X-Remote-User": who.Name, "OIDC_CLAIM_preferred_username": who.Name, "OIDC_CLAIM_email": who.Name + "@example.org", "OIDC_CLAIM_given_name": "Alice",
-		"OIDC_CLAIM_sub": who.subject, "OIDC_CLAIM_iss": b.server.Issuer, "OIDC_CLAIM_aud": a.App.ClientID, "OIDC_CLAIM_acr": "urn:mandate:acr:password",
+		"X-Remote-User": who.Name, "OIDC_CLAIM_preferred_username": who.Name, "OIDC_CLAIM_email": who.Name + "@example.org",
+		"OIDC_CLAIM_given_name": "Alice",
+		"OIDC_CLAIM_sub":        who.subject, "OIDC_CLAIM_iss": b.server.Issuer, "OIDC_CLAIM_aud": a.App.ClientID,
+		"OIDC_CLAIM_acr": "urn:mandate:acr:password",
 	} {
 		if told.Get(header) != want {
 			t.Errorf("%s is %q, want %q", header, told.Get(header), want)
@@ -116,7 +120,8 @@ func TestOIDCCore3ApacheAlgorithm(t *testing.T) {
 					t.Errorf("Apache answers %d %s: %s", b.Status, b.URL, b.Body)
 				}
 			}
-			waitFor(t, "Apache's log says that it was for the algorithm", func() bool { return strings.Contains(a.log.String(), "algorithm") })
+			waitFor(t, "Apache's log says that it was for the algorithm",
+				func() bool { return strings.Contains(a.log.String(), "algorithm") })
 		})
 	}
 }
@@ -149,7 +154,8 @@ func TestOIDCCore3ApacheOtherClient(t *testing.T) {
 		query url.Values
 	}{
 		// This comes first, while the module still waits for an answer with that state.
-		{"the one's code in the other's response", params("code", stolen.Get("code"), "state", response.Get("state"), "iss", s.Issuer)},
+		{"the one's code in the other's response",
+			params("code", stolen.Get("code"), "state", response.Get("state"), "iss", s.Issuer)},
 		{"the one's response", stolen},
 	} {
 		what := test.what

@@ -16,8 +16,10 @@ func TestClaimsParameterIsNoWayRoundConsent(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
-		narrow, wide := s.relyingParty(t, "--scope", "openid"), s.relyingParty(t, "--scope", "openid", "--scope", "email", "--scope", "phone")
-		asked := `{"userinfo":{"email":null,"phone_number":null,"birthdate":null},"id_token":{"email":null,"address":null,"acr":null}}`
+		narrow, wide := s.relyingParty(t, "--scope", "openid"),
+			s.relyingParty(t, "--scope", "openid", "--scope", "email", "--scope", "phone")
+		asked :=
+			`{"userinfo":{"email":null,"phone_number":null,"birthdate":null},"id_token":{"email":null,"address":null,"acr":null}}`
 		b := s.browser(t)
 		got := b.signsIn(t, narrow, alice, "claims", asked)
 		for _, name := range []string{"email", "address"} {
@@ -53,7 +55,8 @@ func TestPairwiseSubjectStaysWithTheApproval(t *testing.T) {
 	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice, mallory := s.somebody(t, "alice"), s.person(t, "mallory")
-	victim := s.application(t, "--name", "victim", "--grant", "authorization_code", "--redirect-uri", "https://victim.example/cb", "--pairwise")
+	victim := s.application(t, "--name", "victim", "--grant", "authorization_code", "--redirect-uri",
+		"https://victim.example/cb", "--pairwise")
 	app := s.relyingParty(t, "--pairwise", "--owner", "mallory")
 	b := s.browser(t)
 	theirs := s.verified(t, victim, "RS256", b.signsIn(t, victim, alice).IDToken)
@@ -134,7 +137,8 @@ func TestOfflineAccessWithoutAPerson(t *testing.T) {
 	s := logoutServer(t, newSQLite(t))
 	alice := s.person(t, "alice")
 	app := s.application(t, "--name", "x", "--grant", "password", "--grant", "client_credentials")
-	got := s.mustToken(t, app.auth(), params("grant_type", "password", "username", alice.Name, "password", alice.Password, "scope", "openid offline_access"))
+	got := s.mustToken(t, app.auth(), params("grant_type", "password", "username", alice.Name, "password", alice.Password,
+		"scope", "openid offline_access"))
 	checkEqual(t, "password grant", got.Scope, "openid")
 	got = s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "openid offline_access"))
 	checkEqual(t, "client credentials", got.Scope, "openid")
@@ -151,7 +155,8 @@ func TestSilentRequestTellsNobodyWhoIsThere(t *testing.T) {
 		subjects = append(subjects, s.verified(t, other, "RS256", at.signsIn(t, other, who).IDToken)["sub"].(string))
 	}
 	for _, subject := range subjects {
-		b.open(t, s.mustAuthorize(app, "scope", "openid", "prompt", "none", "claims", `{"id_token":{"sub":{"value":`+strconv.Quote(subject)+`}}}`))
+		b.open(t, s.mustAuthorize(app, "scope", "openid", "prompt", "none", "claims",
+			`{"id_token":{"sub":{"value":`+strconv.Quote(subject)+`}}}`))
 		checkEqual(t, "answer", b.Away.Query().Get("error"), "login_required")
 	}
 }
@@ -189,9 +194,11 @@ func TestLongestRequestsComeThrough(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"a person called as a client": {"user", "add", "x", "--subject", app.ClientID, "--password-stdin"},
-		"a client called as a person": {"application", "add", "--name", "x", "--grant", "client_credentials", "--client-id", "subject-1"},
+		"a client called as a person": {"application", "add", "--name", "x", "--grant", "client_credentials", "--client-id",
+			"subject-1"},
 	} {
-		s.cli(t, s.secret("a password of some length")+"\n", "user", "add", "one", "--subject", "subject-1", "--password-stdin")
+		s.cli(t, s.secret("a password of some length")+"\n", "user", "add", "one", "--subject", "subject-1",
+			"--password-stdin")
 		if r := s.cli(t, s.secret("a password of some length")+"\n", args...); r.code != 1 {
 			t.Errorf("%s: %d %s%s", name, r.code, r.stdout, r.stderr)
 		}

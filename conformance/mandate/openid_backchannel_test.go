@@ -17,7 +17,8 @@ func TestBackChannel_2_4_logout_token(t *testing.T) {
 		s := logoutServer(t, db)
 		alice, at := s.person(t, "alice"), listen(t, http.StatusOK)
 		for _, algorithm := range []string{"RS256", "ES256", "PS256", "EdDSA", "HS256"} {
-			args := []string{"--backchannel-logout-uri", at.URL + "/bc?of=" + algorithm, "--algorithm", algorithm, "--post-logout-redirect-uri", bye}
+			args := []string{"--backchannel-logout-uri", at.URL + "/bc?of=" + algorithm, "--algorithm", algorithm,
+				"--post-logout-redirect-uri", bye}
 			if algorithm == "HS256" {
 				args = append(args, "--no-hash-client-secret")
 			}
@@ -108,7 +109,8 @@ func TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application(t *t
 			own, others, quiet := b.signsIn(t, first, who), b.signsIn(t, second, who), b.signsIn(t, silent, who)
 			offline := b.signsIn(t, first, who, "scope", "openid offline_access", "prompt", "consent")
 			plain := b.signsIn(t, first, who, "scope", "read")
-			ids := map[*listener]jwt.MapClaims{one: s.verified(t, first, "RS256", own.IDToken), two: s.verified(t, second, "RS256", others.IDToken)}
+			ids := map[*listener]jwt.MapClaims{one: s.verified(t, first, "RS256", own.IDToken),
+				two: s.verified(t, second, "RS256", others.IDToken)}
 			end(t, b, ids[one]["sub"].(string), who, own)
 			for at, id := range ids {
 				app := first
@@ -123,11 +125,13 @@ func TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application(t *t
 				t.Errorf("%s: a pairwise application can compare people: %v, %v", name, ids[one], ids[two])
 			}
 			for _, ended := range []tokens{own, others, quiet} {
-				checkEqual(t, name+": UserInfo with a token of the session", s.userInfoStatus(t, ended.AccessToken), http.StatusUnauthorized)
+				checkEqual(t, name+": UserInfo with a token of the session", s.userInfoStatus(t, ended.AccessToken),
+					http.StatusUnauthorized)
 			}
 			gone := map[string]bool{"disabled at the command line": true, "by a new password": true, "deleted": true}[name]
 			checkEqual(t, name+": offline access stays", s.userInfoStatus(t, offline.AccessToken) == http.StatusOK, !gone)
-			checkEqual(t, name+": so does what was no login", s.userInfoStatus(t, plain.AccessToken) == http.StatusForbidden, !gone)
+			checkEqual(t, name+": so does what was no login", s.userInfoStatus(t, plain.AccessToken) == http.StatusForbidden,
+				!gone)
 			one.silent(t)
 			two.silent(t)
 		}
@@ -138,17 +142,21 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 	t.Run("special addresses", func(t *testing.T) {
 		s := openidServer(t, newSQLite(t))
 		add := func(uri string) result {
-			return s.cli(t, "", "application", "add", "--name", "x", "--grant", "authorization_code", "--redirect-uri", "https://a.example/", "--backchannel-logout-uri", uri)
+			return s.cli(t, "", "application", "add", "--name", "x", "--grant", "authorization_code", "--redirect-uri",
+				"https://a.example/", "--backchannel-logout-uri", uri)
 		}
-		for _, uri := range []string{"https://127.0.0.1/", "https://localhost/", "https://x.localhost:8/", "https://10.1.2.3/", "https://169.254.169.254/latest", "https://[::1]/", "https://[::ffff:10.0.0.1]/",
-			"https://[fd00::1]/", "https://[64:ff9b::7f00:1]/", "https://0.0.0.0/", "https://a.example/#x", "https://u:p@a.example/", "ftp://a.example/", "/relative", "https://", "https://a.example/ b"} {
+		for _, uri := range []string{"https://127.0.0.1/", "https://localhost/", "https://x.localhost:8/",
+			"https://10.1.2.3/", "https://169.254.169.254/latest", "https://[::1]/", "https://[::ffff:10.0.0.1]/",
+			"https://[fd00::1]/", "https://[64:ff9b::7f00:1]/", "https://0.0.0.0/", "https://a.example/#x",
+			"https://u:p@a.example/", "ftp://a.example/", "/relative", "https://", "https://a.example/ b"} {
 			if r := add(uri); r.code != 1 || !strings.Contains(r.stderr, "--backchannel-logout-uri:") {
 				t.Errorf("%s: %d %s%s", uri, r.code, r.stdout, r.stderr)
 			}
 		}
 		checkEqual(t, "a public address", add("https://a.example/bc?x=1").code, 0)
 		checkEqual(t, "http, for a confidential application", add("http://a.example/bc").code, 0)
-		public := s.cli(t, "", "application", "add", "--name", "x", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "https://a.example/", "--backchannel-logout-uri", "http://a.example/bc")
+		public := s.cli(t, "", "application", "add", "--name", "x", "--client-type", "public", "--grant",
+			"authorization_code", "--redirect-uri", "https://a.example/", "--backchannel-logout-uri", "http://a.example/bc")
 		if public.code != 1 || !strings.Contains(public.stderr, "only if the application is confidential") {
 			t.Errorf("http, for a public application: %d %s", public.code, public.stderr)
 		}
@@ -158,7 +166,8 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		// registration.
 		at := listen(t, http.StatusOK)
 		s := openidServer(t, newSQLite(t))
-		added := run(t, s.dir, []string{"MANDATE_OUTBOUND_ALLOWED_NETWORKS=[127.0.0.0/8]"}, "", "--config", s.config, "application", "add", "--json", "--name", "x",
+		added := run(t, s.dir, []string{"MANDATE_OUTBOUND_ALLOWED_NETWORKS=[127.0.0.0/8]"}, "", "--config", s.config,
+			"application", "add", "--json", "--name", "x",
 			"--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb", "--backchannel-logout-uri", at.URL)
 		app := application{RedirectURI: "https://shop.example/cb"}
 		err := json.Unmarshal([]byte(added.stdout), &app)
@@ -182,7 +191,8 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		b.signsIn(t, app, s.person(t, "alice"))
 		b.open(t, "/logout/")
 		b.submit(t, "Sign out", nil)
-		waitFor(t, "the failure in the log", func() bool { return strings.Contains(s.log.String(), "was not notified of a logout") })
+		waitFor(t, "the failure in the log",
+			func() bool { return strings.Contains(s.log.String(), "was not notified of a logout") })
 		aside.silent(t)
 	})
 }

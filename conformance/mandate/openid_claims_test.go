@@ -18,7 +18,8 @@ func TestOIDCCore5ClaimsInIDToken(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db, "REGISTRATION_WITH_TOKEN: true", "OPEN_CLIENTS: [registration]")
 		s.mustCLI(t, "", "group", "add", "staff")
-		alice, owner := s.person(t, "alice", "--email", "alice@example.org", "--email-verified", "--first-name", "Alice", "--group", "staff"), s.person(t, "owner")
+		alice, owner := s.person(t, "alice", "--email", "alice@example.org", "--email-verified", "--first-name", "Alice",
+			"--group", "staff"), s.person(t, "owner")
 		b, keys := s.signedIn(t, alice), newStatementIssuer(t, "bank")
 		const scope = "openid profile email groups"
 		// about checks the ID token of a response, and returns whether it has the claims.
@@ -50,14 +51,17 @@ func TestOIDCCore5ClaimsInIDToken(t *testing.T) {
 		}{"confidential": {code, "yyn"}, "public": {public, "nyn"}} {
 			got := ""
 			for _, value := range []string{"", "on", "off"} {
-				got += yn(login(t, s.application(t, append([]string{"--name", name, "--claims-in-id-token", value}, test.flags...)...)))
+				got += yn(login(t, s.application(t,
+					append([]string{"--name", name, "--claims-in-id-token", value}, test.flags...)...)))
 			}
 			checkEqual(t, name, got, test.want)
 		}
 
 		t.Run("profile", func(t *testing.T) {
 			flags := fapiClient(t, keys, "--profile", "fapi2")
-			if r := s.cli(t, "", append([]string{"application", "add", "--claims-in-id-token", "on"}, flags...)...); r.code == 0 || !strings.HasPrefix(r.stderr, "mandate: --claims-in-id-token: ") {
+			if r := s.cli(t, "",
+				append([]string{"application", "add", "--claims-in-id-token", "on"}, flags...)...); r.code == 0 ||
+				!strings.HasPrefix(r.stderr, "mandate: --claims-in-id-token: ") {
 				t.Errorf("on: %d %s", r.code, r.stderr)
 			}
 			by, h := keyHolder{s.application(t, flags...), keys}, newHolder(t)
@@ -84,7 +88,8 @@ func TestOIDCCore5ClaimsInIDToken(t *testing.T) {
 			own := s.application(t, append([]string{"--name", "Own", "--claims-in-id-token", "on"}, code...)...)
 			s.mustCLI(t, "", "application", "assign", own.ClientID, owner.Name)
 			var shown member
-			if err := json.Unmarshal([]byte(s.mustCLI(t, "", "application", "show", own.ClientID, "--json")), &shown); err != nil {
+			if err := json.Unmarshal([]byte(s.mustCLI(t, "", "application", "show", own.ClientID, "--json")),
+				&shown); err != nil {
 				t.Fatal(err)
 			}
 			checkEqual(t, "after it was assigned", textOf(shown, "claims_in_id_token"), "")
@@ -109,13 +114,15 @@ func TestOIDCCore5ClaimsInIDToken(t *testing.T) {
 		})
 
 		t.Run("registered by itself", func(t *testing.T) {
-			client := member{"client_name": "Notes", "redirect_uris": []string{phoneURI}, "token_endpoint_auth_method": "none", "scope": scope}
+			client := member{"client_name": "Notes", "redirect_uris": []string{phoneURI}, "token_endpoint_auth_method": "none",
+				"scope": scope}
 			with := func(value string) member {
 				of := maps.Clone(client)
 				of["claims_in_id_token"] = value
 				return of
 			}
-			for value, status := range map[string]int{"off": http.StatusCreated, "on": http.StatusBadRequest, "x": http.StatusBadRequest} {
+			for value, status := range map[string]int{"off": http.StatusCreated, "on": http.StatusBadRequest,
+				"x": http.StatusBadRequest} {
 				a := s.registration(t, nobody, with(value))
 				if a.Status != status || !strings.Contains(a.Body, "claims_in_id_token") {
 					t.Errorf("%s: %d %s", value, a.Status, a.Body)
@@ -128,12 +135,14 @@ func TestOIDCCore5ClaimsInIDToken(t *testing.T) {
 			// With the token of the operator, the same program is confidential, and its ID tokens have them.
 			client["token_endpoint_auth_method"] = "client_secret_basic"
 			got = s.registers(t, bearer(s.initialToken(t)), client)
-			if !login(t, application{ClientID: textOf(got, "client_id"), ClientSecret: textOf(got, "client_secret"), RedirectURI: phoneURI}) {
+			if !login(t, application{ClientID: textOf(got, "client_id"), ClientSecret: textOf(got, "client_secret"),
+				RedirectURI: phoneURI}) {
 				t.Error("its ID token has no claims about the person")
 			}
 			narrowed := s.registers(t, bearer(s.initialToken(t)), with("off"))
 			checkEqual(t, "the answer", textOf(narrowed, "claims_in_id_token"), "off")
-			if login(t, application{ClientID: textOf(narrowed, "client_id"), ClientSecret: textOf(narrowed, "client_secret"), RedirectURI: phoneURI}) {
+			if login(t, application{ClientID: textOf(narrowed, "client_id"), ClientSecret: textOf(narrowed, "client_secret"),
+				RedirectURI: phoneURI}) {
 				t.Error("off: its ID token has claims about the person")
 			}
 		})

@@ -18,9 +18,13 @@ func TestOIDCCore3OpenIDClient(t *testing.T) {
 				more["oidc"], more["metadata"] = true, map[string]any{"id_token_signed_response_alg": algorithm}
 				return more
 			}
-			begun := s.openidClient(t, app, "authorize", input(map[string]any{"redirect_uri": app.RedirectURI, "scope": "openid email", "parameters": map[string]any{"nonce": "n-1"}}))
+			begun := s.openidClient(t, app, "authorize",
+				input(map[string]any{"redirect_uri": app.RedirectURI, "scope": "openid email",
+					"parameters": map[string]any{"nonce": "n-1"}}))
 			back := s.browser(t).authorize(t, begun["url"].(string), alice, "approve")
-			got := s.openidClient(t, app, "callback", input(map[string]any{"url": back.String(), "code_verifier": begun["code_verifier"], "state": begun["state"], "nonce": "n-1"}))
+			got := s.openidClient(t, app, "callback",
+				input(map[string]any{"url": back.String(), "code_verifier": begun["code_verifier"], "state": begun["state"],
+					"nonce": "n-1"}))
 			text, _ := got["id_token"].(string)
 			if text == "" {
 				t.Fatalf("%s: %v", algorithm, got)
@@ -45,7 +49,8 @@ func TestOIDCCore3PasswordGrant(t *testing.T) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
 		app := s.application(t, "--name", "old", "--grant", "password")
-		got := s.mustToken(t, app.auth(), params("grant_type", "password", "username", alice.Name, "password", alice.Password, "scope", "openid email"))
+		got := s.mustToken(t, app.auth(), params("grant_type", "password", "username", alice.Name, "password", alice.Password,
+			"scope", "openid email"))
 		next := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
 		if got.IDToken != "" || next.IDToken != "" {
 			t.Error("there is an ID token")
@@ -62,9 +67,11 @@ func TestOIDCRegistrationPages(t *testing.T) {
 		s := openidServer(t, db)
 		root := s.person(t, "root", "--admin", "--email", "root@example.org")
 		b := s.signIn(t, root, "/o/applications/register/")
-		fields := params("name", "shop", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://shop.example/cb", "algorithm", "HS256")
+		fields := params("name", "shop", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris",
+			"https://shop.example/cb", "algorithm", "HS256")
 		b.submit(t, "", fields)
-		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, "so the server cannot keep only a hash of it.") {
+		if b.Status != http.StatusUnprocessableEntity ||
+			!strings.Contains(b.Body, "so the server cannot keep only a hash of it.") {
 			t.Fatalf("HS256 with a hash: %d\n%s", b.Status, b.Body)
 		}
 		fields["hash_client_secret"] = nil
@@ -80,10 +87,12 @@ func TestOIDCRegistrationPages(t *testing.T) {
 		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, "Write it as 1970-12-31") {
 			t.Errorf("a wrong birthdate: %d\n%s", b.Status, b.Body)
 		}
-		b.submit(t, "", params("birthdate", "1970-01-01", "phone_number", "+41443334455", "phone_number_verified", "on", "locale", "de-CH", "address", "A\nB", "country", "CH"))
+		b.submit(t, "", params("birthdate", "1970-01-01", "phone_number", "+41443334455", "phone_number_verified", "on",
+			"locale", "de-CH", "address", "A\nB", "country", "CH"))
 		got := s.userInfo(t, b.signsIn(t, app, root, "scope", "openid profile phone address").AccessToken)
 		checkEqual(t, "address", got["address"], map[string]any{"formatted": "A\nB", "country": "CH"})
-		checkEqual(t, "the others", []any{got["birthdate"], got["phone_number_verified"], got["locale"]}, []any{"1970-01-01", true, "de-CH"})
+		checkEqual(t, "the others", []any{got["birthdate"], got["phone_number_verified"], got["locale"]},
+			[]any{"1970-01-01", true, "de-CH"})
 		b.open(t, "/account/")
 		if !strings.Contains(b.Body, "41443334455") {
 			t.Errorf("the account page says nothing of the phone number:\n%s", b.Body)

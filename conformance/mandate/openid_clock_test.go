@@ -89,7 +89,8 @@ func TestOIDCCore3ClockOfTheRelyingParty(t *testing.T) {
 			_, err = jwt.Parse(text, func(token *jwt.Token) (any, error) {
 				return s.keys(t)[token.Header["kid"].(string)].public(t), nil
 			}, jwt.WithTimeFunc(clock), jwt.WithIssuedAt(), jwt.WithLeeway(leeway))
-			if errors.Is(err, jwt.ErrTokenExpired) != (test.expired && leeway == 0) || errors.Is(err, jwt.ErrTokenUsedBeforeIssued) != (test.future && leeway == 0) {
+			if errors.Is(err, jwt.ErrTokenExpired) != (test.expired && leeway == 0) ||
+				errors.Is(err, jwt.ErrTokenUsedBeforeIssued) != (test.future && leeway == 0) {
 				t.Errorf("golang-jwt, with a clock that is %v off and a leeway of %v: %v", test.off, leeway, err)
 			}
 		}
@@ -110,7 +111,8 @@ func newOwnKey(t testing.TB) ownKey {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "own.pem")
-	err = os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600)
+	err = os.WriteFile(file,
+		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,8 +64,10 @@ func TestOpenIDOffAndOnAgain(t *testing.T) {
 		s := startServer(t, options{database: db})
 		alice, root := s.somebody(t, "alice"), s.person(t, "root", "--admin")
 		api := s.introspector(t)
-		shop := s.relyingParty(t, "--algorithm", "ES256", "--pairwise", "--post-logout-redirect-uri", "https://shop.example/out",
-			"--backchannel-logout-uri", "https://shop.example/logout", "--claims-in-id-token", "on", "--scope", "read", "--scope", "openid", "--scope", "email")
+		shop := s.relyingParty(t, "--algorithm", "ES256", "--pairwise", "--post-logout-redirect-uri",
+			"https://shop.example/out",
+			"--backchannel-logout-uri", "https://shop.example/logout", "--claims-in-id-token", "on", "--scope", "read",
+			"--scope", "openid", "--scope", "email")
 		b := s.browser(t)
 		login := b.signsIn(t, shop, alice, "scope", "openid email read")
 		identity := b.signsIn(t, shop, alice, "scope", "openid email")
@@ -82,7 +84,8 @@ func TestOpenIDOffAndOnAgain(t *testing.T) {
 		if s.active(t, api.auth(), identity.AccessToken) {
 			t.Error("a token without any scope is active")
 		}
-		if err := s.refresh(t, shop.auth(), identity.RefreshToken).refused(http.StatusBadRequest, "invalid_grant"); err != nil {
+		if err := s.refresh(t, shop.auth(), identity.RefreshToken).refused(http.StatusBadRequest,
+			"invalid_grant"); err != nil {
 			t.Error("a refresh for claims alone:", err)
 		}
 		login = s.mustToken(t, shop.auth(), refreshForm(login.RefreshToken))

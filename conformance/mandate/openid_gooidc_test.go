@@ -32,7 +32,8 @@ func TestOIDCCore3GoOIDC(t *testing.T) {
 			for _, secret := range []string{text, got.AccessToken, got.RefreshToken} {
 				s.secret(secret)
 			}
-			token, err := discovered.Verifier(&oidc.Config{ClientID: app.ClientID, SupportedSigningAlgs: []string{algorithm}}).Verify(t.Context(), text)
+			token, err := discovered.Verifier(&oidc.Config{ClientID: app.ClientID, SupportedSigningAlgs: []string{algorithm}}).
+				Verify(t.Context(), text)
 			if err != nil {
 				t.Fatalf("%s: %v", algorithm, err)
 			}

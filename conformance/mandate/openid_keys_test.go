@@ -110,13 +110,15 @@ func TestOIDCCore10OwnKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(files[0]), "OIDC_RSA_PRIVATE_KEYS_INACTIVE_FILE: "+quote(files[1]))
+		s := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(files[0]), "OIDC_RSA_PRIVATE_KEYS_INACTIVE_FILE: "+
+			quote(files[1]))
 		if keys := s.keys(t); len(keys) != 8 {
 			t.Errorf("%d keys, want ours, the operator's and their last one, each RSA key for two algorithms", len(keys))
 		}
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		s.verified(t, app, "RS256", s.browser(t).signsIn(t, app, alice).IDToken)
-		shown := s.mustCLI(t, "", "keys", "list") + s.mustCLI(t, "", "keys", "list", "--json") + s.mustCLI(t, "", "config", "print") +
+		shown := s.mustCLI(t, "", "keys", "list") + s.mustCLI(t, "", "keys", "list", "--json") +
+			s.mustCLI(t, "", "config", "print") +
 			s.get(t, "/o/.well-known/jwks.json", nobody).Body + s.log.String()
 		for _, word := range []string{"PRIVATE KEY", "sealed"} {
 			if strings.Contains(shown, word) {

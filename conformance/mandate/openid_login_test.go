@@ -40,10 +40,12 @@ func TestOIDCCore3LoginAgainSaysWhy(t *testing.T) {
 		{"prompt=login with a hint of this account", []string{"prompt", "login", "id_token_hint", mine}, again, requires},
 		{"max_age=0", []string{"max_age", "0"}, again, requires},
 		{"max_age has expired", []string{"max_age", "1"}, again, "Your last sign-in is older than the application allows."},
-		{"prompt=select_account", []string{"prompt", "select_account"}, again, "The application asks you to choose an account."},
+		{"prompt=select_account", []string{"prompt", "select_account"}, again,
+			"The application asks you to choose an account."},
 		{"a hint of another account", []string{"id_token_hint", bobs}, other, "The application asks for another account."},
 		{"claims of another account", []string{"claims", inClaims(bobs)}, other, "The application asks for another account."},
-		{"prompt=login with a hint of another account", []string{"prompt", "login", "id_token_hint", bobs}, other, "The application asks for another account."},
+		{"prompt=login with a hint of another account", []string{"prompt", "login", "id_token_hint", bobs}, other,
+			"The application asks for another account."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			says := func(when string) {

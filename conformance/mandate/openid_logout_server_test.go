@@ -24,7 +24,8 @@ func TestRPLogout_6_the_server_of_an_application_proves_who_it_is(t *testing.T) 
 		s := logoutServer(t, db)
 		alice, at := s.person(t, "alice"), listen(t, http.StatusOK)
 		told := s.relyingParty(t, "--backchannel-logout-uri", at.URL)
-		for name, app := range map[string]application{"public subjects": s.relyingParty(t), "pairwise subjects": s.relyingParty(t, "--pairwise")} {
+		for name, app := range map[string]application{"public subjects": s.relyingParty(t),
+			"pairwise subjects": s.relyingParty(t, "--pairwise")} {
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
 				b, elsewhere := s.browser(t), s.browser(t)
 				b.signsIn(t, told, alice)
@@ -32,12 +33,15 @@ func TestRPLogout_6_the_server_of_an_application_proves_who_it_is(t *testing.T) 
 				elsewhere.signsIn(t, app, alice)
 				for _, as := range []auth{nobody, basic(app.ClientID, "wrong"), told.auth()} {
 					a := s.serverLogout(t, method, as, "id_token_hint", own.IDToken)
-					if a.Status != http.StatusUnauthorized && a.Status != http.StatusBadRequest || a.JSON(t)["error_description"] == nil || len(a.Header.Values("Set-Cookie")) > 0 {
+					if a.Status != http.StatusUnauthorized && a.Status != http.StatusBadRequest ||
+						a.JSON(t)["error_description"] == nil || len(a.Header.Values("Set-Cookie")) > 0 {
 						t.Errorf("%s, %s: %d %v %s", name, method, a.Status, a.Header, a.Body)
 					}
 				}
 				a := s.serverLogout(t, method, nobody, "id_token_hint", own.IDToken)
-				if a.Status != http.StatusUnauthorized || !strings.HasPrefix(textOf(a.JSON(t), "error_description"), "Nobody was signed out.") || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Basic") {
+				if a.Status != http.StatusUnauthorized ||
+					!strings.HasPrefix(textOf(a.JSON(t), "error_description"), "Nobody was signed out.") ||
+					!strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Basic") {
 					t.Errorf("%s, %s, without credentials: %d %v %s", name, method, a.Status, a.Header, a.Body)
 				}
 				if b.signedOut(t) {
@@ -45,8 +49,10 @@ func TestRPLogout_6_the_server_of_an_application_proves_who_it_is(t *testing.T) 
 				}
 				w := s.witness(t)
 				w.after(t, "a logout by the server", func() {
-					a := s.serverLogout(t, method, app.auth(), "id_token_hint", own.IDToken, "post_logout_redirect_uri", "https://evil.example/")
-					if a.Status != http.StatusOK || a.Body != "" || a.Header.Get("Location") != "" || len(a.Header.Values("Set-Cookie")) > 0 {
+					a := s.serverLogout(t, method, app.auth(), "id_token_hint", own.IDToken, "post_logout_redirect_uri",
+						"https://evil.example/")
+					if a.Status != http.StatusOK || a.Body != "" || a.Header.Get("Location") != "" ||
+						len(a.Header.Values("Set-Cookie")) > 0 {
 						t.Errorf("%s, %s: %d %v %s", name, method, a.Status, a.Header, a.Body)
 					}
 				}, "sign-out: application shop, alice, application shop, ")

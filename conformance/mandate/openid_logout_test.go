@@ -22,8 +22,9 @@ const (
 // logoutServer starts an OpenID Provider that may send requests to this computer.
 func logoutServer(t testing.TB, db database, more ...string) *server {
 	t.Helper()
-	return startServer(t, options{database: db, settings: []string{thisHost}, provider: append([]string{"OIDC_ENABLED: true",
-		"SCOPES: {read: Read, openid: Sign in, offline_access: Stay signed in}"}, more...)})
+	return startServer(t,
+		options{database: db, settings: []string{thisHost}, provider: append([]string{"OIDC_ENABLED: true",
+			"SCOPES: {read: Read, openid: Sign in, offline_access: Stay signed in}"}, more...)})
 }
 
 // listener is an application's back-channel logout endpoint.
@@ -115,7 +116,8 @@ func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
 		s := logoutServer(t, db)
 		alice := s.person(t, "alice")
 		for _, algorithm := range []string{"RS256", "HS256"} {
-			args := []string{"--post-logout-redirect-uri", "https://shop.example/other", "--post-logout-redirect-uri", bye, "--algorithm", algorithm}
+			args := []string{"--post-logout-redirect-uri", "https://shop.example/other", "--post-logout-redirect-uri", bye,
+				"--algorithm", algorithm}
 			if algorithm == "HS256" {
 				args = append(args, "--no-hash-client-secret")
 			}
@@ -123,7 +125,8 @@ func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
 			for _, method := range []string{"GET", "POST"} {
 				b := s.browser(t)
 				tokens := b.signsIn(t, app, alice)
-				form := params("id_token_hint", tokens.IDToken, "client_id", app.ClientID, "post_logout_redirect_uri", bye, "state", "a b&c", "ui_locales", "de", "logout_hint", "alice")
+				form := params("id_token_hint", tokens.IDToken, "client_id", app.ClientID, "post_logout_redirect_uri", bye, "state",
+					"a b&c", "ui_locales", "de", "logout_hint", "alice")
 				if method == "GET" {
 					b.open(t, "/o/logout/?"+form.Encode())
 				} else {
@@ -182,7 +185,8 @@ func TestRPLogout_2_person_is_asked_where_nothing_proves_the_request(t *testing.
 	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
-	app, other := s.relyingParty(t, "--post-logout-redirect-uri", bye), s.relyingParty(t, "--post-logout-redirect-uri", "https://other.example/bye")
+	app, other := s.relyingParty(t, "--post-logout-redirect-uri", bye),
+		s.relyingParty(t, "--post-logout-redirect-uri", "https://other.example/bye")
 	b, elsewhere, bobs := s.browser(t), s.browser(t), s.browser(t)
 	b.signsIn(t, app, alice)
 	fromElsewhere := elsewhere.signsIn(t, app, alice)
@@ -191,13 +195,16 @@ func TestRPLogout_2_person_is_asked_where_nothing_proves_the_request(t *testing.
 		request []string
 		back    string
 	}{
-		"no parameters":                   {nil, ""},
-		"state alone":                     {[]string{"state", "x"}, ""},
-		"client_id alone":                 {[]string{"client_id", app.ClientID}, ""},
-		"client_id with its URI":          {[]string{"client_id", app.ClientID, "post_logout_redirect_uri", bye, "state", "s"}, bye + "&state=s"},
-		"a hint of another session":       {[]string{"id_token_hint", fromElsewhere.IDToken, "post_logout_redirect_uri", bye}, bye},
-		"a hint of somebody else":         {[]string{"id_token_hint", ofBob.IDToken}, ""},
-		"another client, which is unsaid": {[]string{"client_id", other.ClientID, "post_logout_redirect_uri", "https://other.example/bye"}, "https://other.example/bye"},
+		"no parameters":   {nil, ""},
+		"state alone":     {[]string{"state", "x"}, ""},
+		"client_id alone": {[]string{"client_id", app.ClientID}, ""},
+		"client_id with its URI": {[]string{"client_id", app.ClientID, "post_logout_redirect_uri", bye, "state",
+			"s"}, bye + "&state=s"},
+		"a hint of another session": {[]string{"id_token_hint", fromElsewhere.IDToken, "post_logout_redirect_uri", bye},
+			bye},
+		"a hint of somebody else": {[]string{"id_token_hint", ofBob.IDToken}, ""},
+		"another client, which is unsaid": {[]string{"client_id", other.ClientID, "post_logout_redirect_uri",
+			"https://other.example/bye"}, "https://other.example/bye"},
 	} {
 		b.open(t, s.endSession(c.request...))
 		if b.Status != http.StatusOK || b.Away != nil || !strings.Contains(b.Body, "Sign out?") {
@@ -208,7 +215,8 @@ func TestRPLogout_2_person_is_asked_where_nothing_proves_the_request(t *testing.
 		}
 		b.open(t, s.endSession(c.request...))
 		b.submit(t, "Sign out", nil)
-		if c.back != "" && (b.Away == nil || b.Away.String() != c.back) || c.back == "" && (b.Away != nil || !strings.Contains(b.Body, "You are signed out.")) {
+		if c.back != "" && (b.Away == nil || b.Away.String() != c.back) ||
+			c.back == "" && (b.Away != nil || !strings.Contains(b.Body, "You are signed out.")) {
 			t.Errorf("%s: sent to %v\n%s", name, b.Away, b.Body)
 		}
 		if !b.signedOut(t) {
@@ -254,15 +262,17 @@ func TestRPLogout_4_nothing_is_redirected_on_an_error(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, request := range map[string][]string{
-		"an unknown URI":                   {"client_id", app.ClientID, "post_logout_redirect_uri", "https://evil.example/"},
-		"a query added to the URI":         {"client_id", app.ClientID, "post_logout_redirect_uri", bye + "&y=2"},
-		"a URI in other letters":           {"client_id", app.ClientID, "post_logout_redirect_uri", "https://SHOP.example/bye?x=1"},
-		"its redirect URI":                 {"client_id", app.ClientID, "post_logout_redirect_uri", app.RedirectURI},
-		"the URI of another client":        {"client_id", other.ClientID, "post_logout_redirect_uri", bye},
-		"a URI without a client":           {"post_logout_redirect_uri", bye},
-		"an unknown client":                {"client_id", "nobody", "post_logout_redirect_uri", bye},
-		"a hint that is none":              {"id_token_hint", "x", "post_logout_redirect_uri", bye},
-		"a hint with another signature":    {"id_token_hint", parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])), "post_logout_redirect_uri", bye},
+		"an unknown URI":           {"client_id", app.ClientID, "post_logout_redirect_uri", "https://evil.example/"},
+		"a query added to the URI": {"client_id", app.ClientID, "post_logout_redirect_uri", bye + "&y=2"},
+		"a URI in other letters": {"client_id", app.ClientID, "post_logout_redirect_uri",
+			"https://SHOP.example/bye?x=1"},
+		"its redirect URI":          {"client_id", app.ClientID, "post_logout_redirect_uri", app.RedirectURI},
+		"the URI of another client": {"client_id", other.ClientID, "post_logout_redirect_uri", bye},
+		"a URI without a client":    {"post_logout_redirect_uri", bye},
+		"an unknown client":         {"client_id", "nobody", "post_logout_redirect_uri", bye},
+		"a hint that is none":       {"id_token_hint", "x", "post_logout_redirect_uri", bye},
+		"a hint with another signature": {"id_token_hint",
+			parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])), "post_logout_redirect_uri", bye},
 		"an unsigned hint":                 {"id_token_hint", unsigned, "post_logout_redirect_uri", bye},
 		"a hint signed by somebody":        {"id_token_hint", byStranger, "post_logout_redirect_uri", bye},
 		"a hint of another client":         {"id_token_hint", hint, "client_id", other.ClientID},
@@ -295,11 +305,14 @@ func TestRPLogout_3_owner_sees_what_differs(t *testing.T) {
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
 	app := s.relyingParty(t, "--post-logout-redirect-uri", "https://shop.example/secret-path/bye", "--owner", "alice")
 	none := s.relyingParty(t)
-	request := s.endSession("client_id", app.ClientID, "post_logout_redirect_uri", "https://shop.example:8443/secret-path/bye")
-	for name, b := range map[string]*browser{"nobody": s.browser(t), "another person": s.signIn(t, bob, "/account/"), "the owner": s.signIn(t, alice, "/account/")} {
+	request := s.endSession("client_id", app.ClientID, "post_logout_redirect_uri",
+		"https://shop.example:8443/secret-path/bye")
+	for name, b := range map[string]*browser{"nobody": s.browser(t), "another person": s.signIn(t, bob, "/account/"),
+		"the owner": s.signIn(t, alice, "/account/")} {
 		b.open(t, request)
 		seen := strings.Contains(b.Body, "<dt>Registered</dt>") && strings.Contains(b.Body, `</mark>/secret-path/bye`)
-		if b.Status != http.StatusBadRequest || seen != (name == "the owner") || !strings.Contains(b.Body, "<strong>port</strong> differs from the nearest post-logout redirect URI") {
+		if b.Status != http.StatusBadRequest || seen != (name == "the owner") ||
+			!strings.Contains(b.Body, "<strong>port</strong> differs from the nearest post-logout redirect URI") {
 			t.Errorf("%s: %d, %t\n%s", name, b.Status, seen, b.Body)
 		}
 		if name != "the owner" && !strings.Contains(b.Body, "https://shop.example:8443/secret-path/bye") {
@@ -316,7 +329,8 @@ func TestRPLogout_3_owner_sees_what_differs(t *testing.T) {
 func TestRPLogout_2_expired_hint_is_one(t *testing.T) {
 	t.Parallel()
 	for setting, taken := range map[string]bool{"true": true, "false": false} {
-		s := logoutServer(t, newSQLite(t), "ID_TOKEN_EXPIRE_SECONDS: 3", "OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS: "+setting)
+		s := logoutServer(t, newSQLite(t), "ID_TOKEN_EXPIRE_SECONDS: 3",
+			"OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS: "+setting)
 		alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)
 		hint := b.signsIn(t, app, alice).IDToken
 		end := number(t, s.verified(t, app, "RS256", hint), "exp")
@@ -337,7 +351,8 @@ func TestRPLogout_settings(t *testing.T) {
 		checkEqual(t, "advertised", advertised, false)
 	})
 	t.Run("ALWAYS_PROMPT: true, DELETE_TOKENS: false", func(t *testing.T) {
-		s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT: true", "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS: false")
+		s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT: true",
+			"OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS: false")
 		alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)
 		tokens := b.signsIn(t, app, alice)
 		b.open(t, s.endSession("id_token_hint", tokens.IDToken, "post_logout_redirect_uri", bye))
@@ -349,7 +364,8 @@ func TestRPLogout_settings(t *testing.T) {
 	})
 	t.Run("STRICT_REDIRECT_URIS: true", func(t *testing.T) {
 		s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_STRICT_REDIRECT_URIS: true")
-		add := []string{"application", "add", "--name", "x", "--grant", "authorization_code", "--redirect-uri", "https://a.example/", "--post-logout-redirect-uri", "http://127.0.0.1/bye"}
+		add := []string{"application", "add", "--name", "x", "--grant", "authorization_code", "--redirect-uri",
+			"https://a.example/", "--post-logout-redirect-uri", "http://127.0.0.1/bye"}
 		checkEqual(t, "confidential", s.cli(t, "", add...).code, 0)
 		checkEqual(t, "public", s.cli(t, "", append(add, "--client-type", "public")...).code, 1)
 	})
@@ -357,8 +373,9 @@ func TestRPLogout_settings(t *testing.T) {
 
 func TestOIDCCore_11_offline_access(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{"SESSION_COOKIE_AGE: 3600"}, provider: []string{"OIDC_ENABLED: true",
-			"SCOPES: {read: Read, openid: Sign in, offline_access: Stay signed in}"}})
+		s := startServer(t, options{database: db, settings: []string{"SESSION_COOKIE_AGE: 3600"},
+			provider: []string{"OIDC_ENABLED: true",
+				"SCOPES: {read: Read, openid: Sign in, offline_access: Stay signed in}"}})
 		alice := s.person(t, "alice")
 		app, own := s.relyingParty(t, "--may-introspect"), s.relyingParty(t, "--skip-consent")
 		scope := func(got tokens) string { return got.Scope }
@@ -386,7 +403,8 @@ func TestOIDCCore_11_offline_access(t *testing.T) {
 		}
 		checkEqual(t, "without openid it is ignored", scope(b.signsIn(t, app, alice, "scope", "read offline_access")), "read")
 		checkEqual(t, "nobody was asked", scope(b.signsIn(t, own, alice, "scope", "openid offline_access")), "openid")
-		checkEqual(t, "somebody was asked", scope(b.signsIn(t, own, alice, "scope", "openid offline_access", "prompt", "consent")), "openid offline_access")
+		checkEqual(t, "somebody was asked",
+			scope(b.signsIn(t, own, alice, "scope", "openid offline_access", "prompt", "consent")), "openid offline_access")
 		checkEqual(t, "it is no default", scope(b.signsIn(t, app, alice, "scope", "")), "read")
 		b.open(t, s.mustAuthorize(app, "scope", "offline_access"))
 		checkEqual(t, "alone", b.Away.Query().Get("error"), "invalid_scope")

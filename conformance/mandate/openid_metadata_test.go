@@ -71,10 +71,12 @@ type discovered struct {
 
 // unlisted holds values that other servers support.
 var unlisted = map[string][]string{
-	"scopes_supported":                              {"admin", "OpenID"},
-	"response_types_supported":                      {"token", "id_token", "code token", "code id_token", "code id_token token", "none"},
-	"response_modes_supported":                      {"fragment", "fragment.jwt", "web_message"},
-	"grant_types_supported":                         {"implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange"},
+	"scopes_supported": {"admin", "OpenID"},
+	"response_types_supported": {"token", "id_token", "code token", "code id_token",
+		"code id_token token", "none"},
+	"response_modes_supported": {"fragment", "fragment.jwt", "web_message"},
+	"grant_types_supported": {"implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer",
+		"urn:ietf:params:oauth:grant-type:token-exchange"},
 	"token_endpoint_auth_methods_supported":         {"self_signed_tls_client_auth", "tls_client_auth"},
 	"introspection_endpoint_auth_methods_supported": {"none", "tls_client_auth"},
 	"revocation_endpoint_auth_methods_supported":    {"tls_client_auth"},
@@ -194,7 +196,8 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			if !ok {
 				return false
 			}
-			d.mustCLI(t, "", "resource", "add", "https://"+strings.ToLower(value)+".example/", "--name", value, "--introspector", app.ClientID)
+			d.mustCLI(t, "", "resource", "add", "https://"+strings.ToLower(value)+".example/", "--name", value, "--introspector",
+				app.ClientID)
 			var a answer
 			waitFor(t, "the server knows the introspector", func() bool {
 				a = d.post(t, "/o/introspect/", wanting(signedIntrospection, app.auth()), params("token", d.given.AccessToken))
@@ -336,7 +339,8 @@ func (d *discovered) asked(t *testing.T, name, value string) url.Values {
 // registered tries to register an application.
 func (d *discovered) registered(t *testing.T, flag, value string) (application, bool) {
 	t.Helper()
-	args := []string{"--name", "shop", "--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb", "--no-hash-client-secret", flag, value}
+	args := []string{"--name", "shop", "--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb",
+		"--no-hash-client-secret", flag, value}
 	if r := d.cli(t, "", append([]string{"application", "add"}, args...)...); r.code != 0 {
 		return application{}, false
 	}
@@ -354,15 +358,18 @@ func (d *discovered) as(app application, method string) auth {
 		return func(_ *http.Request, form url.Values) { form.Set("client_id", app.ClientID) }
 	case "Bearer":
 		return func(r *http.Request, form url.Values) {
-			got, _ := d.tryPost("/o/token/", d.asker.auth(), params("grant_type", "client_credentials", "scope", "introspection"))
+			got, _ := d.tryPost("/o/token/", d.asker.auth(),
+				params("grant_type", "client_credentials", "scope", "introspection"))
 			token, _ := got.JSONOrNil()["access_token"].(string)
 			bearer(d.secret(token))(r, form)
 		}
 	}
 	// RFC 7523 §2.2, §3: a complete assertion, signed with the secret.
 	at := time.Now().Unix()
-	assertion, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": app.ClientID, "sub": app.ClientID, "aud": d.Issuer,
-		"iat": at, "exp": at + 60, "jti": rand.Text()}).SignedString([]byte(app.ClientSecret)) // a key of this type always signs
+	assertion, _ := jwt.NewWithClaims(jwt.SigningMethodHS256,
+		jwt.MapClaims{"iss": app.ClientID, "sub": app.ClientID, "aud": d.Issuer,
+			// a key of this type always signs
+			"iat": at, "exp": at + 60, "jti": rand.Text()}).SignedString([]byte(app.ClientSecret))
 	return func(_ *http.Request, form url.Values) {
 		form.Set("client_id", app.ClientID)
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
@@ -377,7 +384,8 @@ func (d *discovered) granted(t *testing.T, app application, as auth, grant strin
 	switch grant {
 	case "authorization_code":
 		address, verifier := d.authorizeURL(app, "scope", "openid")
-		form = params("grant_type", grant, "code", d.browser(t).code(t, address, d.alice), "redirect_uri", app.RedirectURI, "code_verifier", verifier)
+		form = params("grant_type", grant, "code", d.browser(t).code(t, address, d.alice), "redirect_uri", app.RedirectURI,
+			"code_verifier", verifier)
 	case "password":
 		form = params("grant_type", grant, "username", d.alice.Name, "password", d.alice.Password)
 	case deviceGrant:
@@ -400,10 +408,12 @@ func (d *discovered) checkFlags(t *testing.T, document map[string]any) {
 	if (document["authorization_response_iss_parameter_supported"] == true) != (got.Get("iss") == document["issuer"]) {
 		t.Errorf("RFC 9207 §3: %v, with iss %q", document["authorization_response_iss_parameter_supported"], got.Get("iss"))
 	}
-	if got := d.asked(t, "request", "x"); document["request_parameter_supported"] != true || got.Get("error") != "invalid_request_object" {
+	if got := d.asked(t, "request", "x"); document["request_parameter_supported"] != true ||
+		got.Get("error") != "invalid_request_object" {
 		t.Errorf("request_parameter_supported is %v, and the answer %v", document["request_parameter_supported"], got)
 	}
-	if got := d.asked(t, "request_uri", "https://shop.example/r"); document["request_uri_parameter_supported"] != false || got.Get("error") != "request_uri_not_supported" {
+	if got := d.asked(t, "request_uri", "https://shop.example/r"); document["request_uri_parameter_supported"] != false ||
+		got.Get("error") != "request_uri_not_supported" {
 		t.Errorf("request_uri_parameter_supported is %v, and the answer %v", document["request_uri_parameter_supported"], got)
 	}
 	// OIDC Core §5.5: each claim is requested by name in both places, and so is an

@@ -14,8 +14,10 @@ func TestMovedProviderLooksTheSame(t *testing.T) {
 		key := newOwnKey(t)
 		s := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file))
 		alice := s.person(t, "alice", "--subject", "42")
-		app := application{ClientID: "brought-along", ClientSecret: s.secret(strings.Repeat("brought too ", 4)), RedirectURI: "https://shop.example/cb"}
-		s.mustCLI(t, app.ClientSecret+"\n", "application", "add", "--name", "shop", "--grant", "authorization_code", "--redirect-uri", app.RedirectURI,
+		app := application{ClientID: "brought-along", ClientSecret: s.secret(strings.Repeat("brought too ", 4)),
+			RedirectURI: "https://shop.example/cb"}
+		s.mustCLI(t, app.ClientSecret+"\n", "application", "add", "--name", "shop", "--grant", "authorization_code",
+			"--redirect-uri", app.RedirectURI,
 			"--client-id", app.ClientID, "--client-secret-stdin")
 		got := s.browser(t).signsIn(t, app, alice)
 		claims := s.verified(t, app, "RS256", got.IDToken)

@@ -30,16 +30,21 @@ func TestOIDCCore3RefusedRequestObject(t *testing.T) {
 		{"the mode inside", "s", "", object(`{"response_mode":"form_post"}`), true, "s"},
 		{"both outside too", "s", "query", object(`{"state":"within","response_mode":"form_post"}`), false, "s"},
 		{"nothing inside", "s", "form_post", object(`{}`), true, "s"},
-		{"no other parameter", "s", "", object(`{"redirect_uri":"https://evil.example/","client_id":"x","response_type":"x","prompt":"none login","max_age":"x"}`), false, "s"},
+		{"no other parameter", "s", "",
+			object(
+				`{"redirect_uri":"https://evil.example/","client_id":"x","response_type":"x","prompt":"none login","max_age":"x"}`),
+			false, "s"},
 		{"a mode that there is not", "", "", object(`{"state":"within","response_mode":"fragment"}`), false, "400"},
-		{"a state that is too long", "", "", object(`{"state":"` + strings.Repeat("x", 4097) + `"}`), false, strings.Repeat("x", 4097)},
+		{"a state that is too long", "", "", object(`{"state":"` + strings.Repeat("x", 4097) + `"}`), false,
+			strings.Repeat("x", 4097)},
 		{"a state that is no text", "", "", object(`{"state":1,"response_mode":["form_post"]}`), false, ""},
 		{"a signature", "", "", object(`{"state":"within"}`) + "c2lnbmF0dXJl", false, "within"},
 		{"no JWT", "s", "", "x", false, "s"},
 		{"no JSON", "s", "", "e30.e30x.", false, "s"},
 		{"encrypted", "s", "", "a.b.c.d.e", false, "s"},
 	} {
-		b.open(t, s.mustAuthorize(app, "scope", "openid", "state", test.state, "response_mode", test.mode, "request", test.object))
+		b.open(t, s.mustAuthorize(app, "scope", "openid", "state", test.state, "response_mode", test.mode, "request",
+			test.object))
 		if test.back == "400" {
 			if b.Status != http.StatusBadRequest || b.Away != nil {
 				t.Errorf("%s: %d, sent to %v", test.what, b.Status, b.Away)

@@ -32,7 +32,8 @@ func (b *browser) sentBack(t testing.TB, what, want string) url.Values {
 		return url.Values{}
 	}
 	got := b.Away.Query()
-	if (want == "code") != got.Has("code") || want != "code" && got.Get("error") != want || got.Get("state") != "s&1" || got.Get("iss") != b.server.Issuer {
+	if (want == "code") != got.Has("code") || want != "code" && got.Get("error") != want || got.Get("state") != "s&1" ||
+		got.Get("iss") != b.server.Issuer {
 		t.Errorf("%s: sent back with %s, want %s", what, b.Away.RawQuery, want)
 	}
 	return got
@@ -49,7 +50,8 @@ func TestOIDCCore3Prompt(t *testing.T) {
 		// RFC 9700 §4.11.2: the person signs in before the browser is redirected with an
 		// error.
 		other := s.browser(t)
-		other.authorize(t, first(s.authorizeURL(app, "scope", "openid", "state", "s&1", "prompt", "none login")), alice, "approve")
+		other.authorize(t, first(s.authorizeURL(app, "scope", "openid", "state", "s&1", "prompt", "none login")),
+			alice, "approve")
 		other.sentBack(t, "none with another", "invalid_request")
 		b = s.signIn(t, alice, "/account/")
 		b.asks(t, app, "prompt", "none")
@@ -179,7 +181,8 @@ func (s *server) falseHints(t testing.TB, app application, mine, elsewhere strin
 		"HS256 with the modulus":         again(jwt.SigningMethodHS256, b64(s.keys(t)[parsed.Header["kid"].(string)].N)),
 		"HS256 of a secret that is none": again(jwt.SigningMethodHS256, []byte(app.ClientSecret)),
 		"without its signature":          parts[0] + "." + parts[1] + ".",
-		"with another's payload":         strings.Split(mine, ".")[0] + "." + strings.Split(elsewhere, ".")[1] + "." + strings.Split(mine, ".")[2],
+		"with another's payload": strings.Split(mine, ".")[0] + "." + strings.Split(elsewhere, ".")[1] + "." +
+			strings.Split(mine, ".")[2],
 	}
 }
 
@@ -198,8 +201,10 @@ func TestOIDCCore3Parameters(t *testing.T) {
 		b.sentBack(t, "login_hint", "code")
 		for _, test := range []struct{ name, value, want string }{
 			{"display", "popup", "code"}, {"display", "hologram", "invalid_request"},
-			{"acr_values", "urn:mandate:acr:password other", "code"}, {"ui_locales", "de-CH fr", "code"}, {"claims_locales", "xx", "code"},
-			{"claims", "{}", "code"}, {"claims", "no JSON", "invalid_request"}, {"claims", "[]", "invalid_request"}, {"claims", `{"id_token":1}`, "invalid_request"},
+			{"acr_values", "urn:mandate:acr:password other", "code"}, {"ui_locales", "de-CH fr", "code"},
+			{"claims_locales", "xx", "code"},
+			{"claims", "{}", "code"}, {"claims", "no JSON", "invalid_request"}, {"claims", "[]", "invalid_request"},
+			{"claims", `{"id_token":1}`, "invalid_request"},
 			{"claims", `{"userinfo":{"a":"` + strings.Repeat("x", 9000) + `"}}`, "invalid_request"},
 			{"claims", `{"id_token":{"acr":{"essential":true,"values":["urn:x","urn:mandate:acr:password"]}}}`, "code"},
 			{"claims", `{"id_token":{"acr":{"essential":true,"value":"urn:x"}}}`, "unmet_authentication_requirements"},
@@ -207,7 +212,8 @@ func TestOIDCCore3Parameters(t *testing.T) {
 			{"nonce", strings.Repeat("n", 1025), "invalid_request"}, {"registration", "{}", "registration_not_supported"},
 			{"request", "x", "invalid_request_object"}, {"request_uri", "https://shop.example/r", "request_uri_not_supported"},
 			{"response_mode", "query", "code"},
-			{"response_type", "id_token", "unsupported_response_type"}, {"response_type", "code id_token", "unsupported_response_type"},
+			{"response_type", "id_token", "unsupported_response_type"},
+			{"response_type", "code id_token", "unsupported_response_type"},
 		} {
 			b.asks(t, app, test.name, test.value)
 			b.sentBack(t, test.name+"="+test.value[:min(20, len(test.value))], test.want)
@@ -217,7 +223,8 @@ func TestOIDCCore3Parameters(t *testing.T) {
 		if b.Status != http.StatusBadRequest || b.Away != nil {
 			t.Errorf("response_mode=fragment: %d, sent to %v", b.Status, b.Away)
 		}
-		huge := s.get(t, "/o/authorize/?"+params("client_id", app.ClientID, "claims", strings.Repeat("x", 100<<10)).Encode(), nobody)
+		huge := s.get(t, "/o/authorize/?"+params("client_id", app.ClientID, "claims", strings.Repeat("x", 100<<10)).Encode(),
+			nobody)
 		if huge.Status >= http.StatusInternalServerError || huge.Status == http.StatusOK {
 			t.Errorf("100 KB of claims: %d", huge.Status)
 		}
@@ -232,14 +239,16 @@ func TestOIDCFormPost2(t *testing.T) {
 		b := s.browser(t)
 		posted := func(what string) url.Values {
 			f, _ := b.find(t, "", nil)
-			if b.Away != nil || attribute(f.node, "action") != app.RedirectURI || strings.ToUpper(attribute(f.node, "method")) != "POST" || b.Header.Get("Cache-Control") != "no-store" {
+			if b.Away != nil || attribute(f.node, "action") != app.RedirectURI ||
+				strings.ToUpper(attribute(f.node, "method")) != "POST" || b.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s: %v %s\n%s", what, b.Away, b.Header.Get("Cache-Control"), b.Body)
 			}
 			s.secret(f.values().Get("code"))
 			return f.values()
 		}
 		b.asks(t, app, "response_mode", "form_post", "prompt", "none")
-		checkEqual(t, "login_required", without(posted("an error"), "error_description", "error_uri"), params("error", "login_required", "state", "s&1", "iss", s.Issuer))
+		checkEqual(t, "login_required", without(posted("an error"), "error_description", "error_uri"),
+			params("error", "login_required", "state", "s&1", "iss", s.Issuer))
 		verifier := b.asks(t, app, "response_mode", "form_post")
 		b.logIn(t, alice)
 		b.decide(t, "approve")
@@ -260,7 +269,8 @@ func TestOIDCFormPost2(t *testing.T) {
 		if got := posted("a refusal").Get("error"); got != "access_denied" {
 			t.Errorf("the person's refusal gives %q", got)
 		}
-		phone := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.phone:/cb")
+		phone := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", "com.example.phone:/cb")
 		b.asks(t, phone, "response_mode", "form_post")
 		b.sentBack(t, "a form for a program on this computer", "invalid_request")
 	})

@@ -35,7 +35,8 @@ func TestRFC7517PrivateKeysAreNowhere(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		given := newGivenKeys(t)
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true", "LOG_LEVEL: debug"},
-			provider: []string{"OIDC_ENABLED: true", openidScopes, "OIDC_RSA_PRIVATE_KEY_FILE: " + quote(given.active), "OIDC_RSA_PRIVATE_KEYS_INACTIVE_FILE: " + quote(given.inactive)}})
+			provider: []string{"OIDC_ENABLED: true", openidScopes, "OIDC_RSA_PRIVATE_KEY_FILE: " + quote(given.active),
+				"OIDC_RSA_PRIVATE_KEYS_INACTIVE_FILE: " + quote(given.inactive)}})
 		alice, root := s.somebody(t, "alice"), s.person(t, "root", "--admin")
 		said := map[string]string{}
 		for _, text := range given.imported {
@@ -44,7 +45,8 @@ func TestRFC7517PrivateKeysAreNowhere(t *testing.T) {
 				said["keys import"] += r.stdout + r.stderr
 			}
 		}
-		for _, args := range [][]string{{"keys", "list"}, {"keys", "list", "--json"}, {"config", "print"}, {"config", "check"}, {"keys", "retire", "none"}, {"keys", "rotate"}} {
+		for _, args := range [][]string{{"keys", "list"}, {"keys", "list", "--json"}, {"config", "print"},
+			{"config", "check"}, {"keys", "retire", "none"}, {"keys", "rotate"}} {
 			r := s.cli(t, "", args...)
 			said[strings.Join(args, " ")] = r.stdout + r.stderr
 		}
@@ -78,13 +80,17 @@ func (s *server) look(t *testing.T, root person, said map[string]string) {
 	t.Helper()
 	b := s.signIn(t, root, "/account/")
 	app := s.relyingParty(t)
-	for _, path := range append([]string{"/", "/account/", "/o/applications/", "/o/applications/register/", "/o/applications/" + app.ID + "/", "/o/applications/" + app.ID + "/update/",
-		"/admin/users/", "/admin/groups/", "/admin/resources/", "/admin/resources/new/", "/o/.well-known/jwks.json", "/o/.well-known/jwks.json?kid=1", "/o/.well-known/", "/o/keys/", "/healthz", "/readyz", "/o/userinfo/",
-		"/o/authorize/?client_id=" + app.ClientID + "&id_token_hint=x.y.z&prompt=none", "/o/authorize/?id_token_hint=%00"}, discoveryPaths...) {
+	for _, path := range append([]string{"/", "/account/", "/o/applications/", "/o/applications/register/",
+		"/o/applications/" + app.ID + "/", "/o/applications/" + app.ID + "/update/",
+		"/admin/users/", "/admin/groups/", "/admin/resources/", "/admin/resources/new/", "/o/.well-known/jwks.json",
+		"/o/.well-known/jwks.json?kid=1", "/o/.well-known/", "/o/keys/", "/healthz", "/readyz", "/o/userinfo/",
+		"/o/authorize/?client_id=" + app.ClientID + "&id_token_hint=x.y.z&prompt=none", "/o/authorize/?id_token_hint=%00"},
+		discoveryPaths...) {
 		b.open(t, path)
 		said["the page "+path] = b.Body + strings.Join(b.Header.Values("Location"), " ") + "."
 	}
-	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/userinfo/", "/o/.well-known/jwks.json"} {
+	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/userinfo/",
+		"/o/.well-known/jwks.json"} {
 		said["the answer of "+path] = s.post(t, path, app.auth(), params("token", "x", "kid", "x")).Body + "."
 	}
 }
@@ -121,7 +127,8 @@ func newGivenKeys(t testing.TB) givenKeys {
 		}
 		der := x509.MarshalPKCS1PrivateKey(key)
 		text := g.encode("RSA PRIVATE KEY", der)
-		for what, number := range map[string][]byte{"d": key.D.Bytes(), "p": key.Primes[0].Bytes(), "q": key.Primes[1].Bytes(), "dp": key.Precomputed.Dp.Bytes()} {
+		for what, number := range map[string][]byte{"d": key.D.Bytes(), "p": key.Primes[0].Bytes(),
+			"q": key.Primes[1].Bytes(), "dp": key.Precomputed.Dp.Bytes()} {
 			g.add("an RSA key's "+what, number)
 		}
 		g.needles["an RSA key's d in decimals"] = key.D.String()
@@ -201,7 +208,8 @@ func stored(t testing.TB, db database) map[string]string {
 			}
 			all["the file "+filepath.Base(file)] = string(content)
 		}
-		if content := all["the file "+filepath.Base(path)]; !strings.Contains(content, "alice@example.org") || !bytes.HasPrefix([]byte(content), []byte("SQLite format 3")) {
+		if content := all["the file "+filepath.Base(path)]; !strings.Contains(content, "alice@example.org") ||
+			!bytes.HasPrefix([]byte(content), []byte("SQLite format 3")) {
 			t.Error("the file of the database is not one that can be read")
 		}
 		return all
@@ -211,7 +219,8 @@ func stored(t testing.TB, db database) map[string]string {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	rows, err := pool.Query(`SELECT table_name, (query_to_xml(format('SELECT * FROM %I', table_name), true, true, ''))::text
+	rows, err := pool.Query(`SELECT table_name, (query_to_xml(format('SELECT * FROM %I', table_name), true,
+		true, ''))::text
 		FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +234,8 @@ func stored(t testing.TB, db database) map[string]string {
 		}
 		all["the table "+name] = content + "." // as one may have no rows
 	}
-	if rows.Err() != nil || !strings.Contains(all["the table users"], "alice@example.org") || !strings.Contains(all["the table keys"], "OKP") {
+	if rows.Err() != nil || !strings.Contains(all["the table users"], "alice@example.org") ||
+		!strings.Contains(all["the table keys"], "OKP") {
 		t.Errorf("the tables are not such that can be read: %v", rows.Err())
 	}
 	return all
@@ -261,7 +271,8 @@ func wrongFiles(t testing.TB) map[string][2]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "auth.example"}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "auth.example"},
+		NotAfter: time.Now().Add(time.Hour)}
 	certificate := must(x509.CreateCertificate(rand.Reader, template, template, public, private))
 	key := must(x509.MarshalPKCS8PrivateKey(private))
 	var picture bytes.Buffer
@@ -269,22 +280,31 @@ func wrongFiles(t testing.TB) map[string][2]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	legacy := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: key, Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00112233445566778899AABBCCDDEEFF"}}
+	legacy := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: key,
+		Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00112233445566778899AABBCCDDEEFF"}}
 	return map[string][2]string{
-		"RSA-1024":              {block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(short)), "is an RSA key of 1024 bits: use at least 2048"},
-		"RSA-1024 in PKCS #8":   {block("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(short))), "is an RSA key of 1024 bits: use at least 2048"},
-		"P-384":                 {block("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(wide))), "is an EC key with a curve other than P-256"},
-		"P-384 in PKCS #8":      {block("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(wide))), "is an EC key with a curve other than P-256"},
-		"X25519":                {block("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(exchange))), "is a private key that cannot sign"},
-		"an encrypted key":      {block("ENCRYPTED PRIVATE KEY", key), `is a PEM block "ENCRYPTED PRIVATE KEY": it must be an unencrypted private key`},
+		"RSA-1024": {block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(short)),
+			"is an RSA key of 1024 bits: use at least 2048"},
+		"RSA-1024 in PKCS #8": {block("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(short))),
+			"is an RSA key of 1024 bits: use at least 2048"},
+		"P-384": {block("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(wide))),
+			"is an EC key with a curve other than P-256"},
+		"P-384 in PKCS #8": {block("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(wide))),
+			"is an EC key with a curve other than P-256"},
+		"X25519": {block("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(exchange))),
+			"is a private key that cannot sign"},
+		"an encrypted key": {block("ENCRYPTED PRIVATE KEY", key),
+			`is a PEM block "ENCRYPTED PRIVATE KEY": it must be an unencrypted private key`},
 		"one of an old OpenSSL": {string(pem.EncodeToMemory(legacy)), "is encrypted"},
 		"an SSH key":            {block("OPENSSH PRIVATE KEY", key), `is a PEM block "OPENSSH PRIVATE KEY"`},
-		"a public key":          {block("PUBLIC KEY", must(x509.MarshalPKIXPublicKey(public))), `is a PEM block "PUBLIC KEY"`},
-		"a certificate":         {block("CERTIFICATE", certificate), `is a PEM block "CERTIFICATE"`},
-		"a key cut off":         {block("PRIVATE KEY", key[:len(key)-8]), "is a PEM block that contains no private key"},
-		"a key without PEM":     {string(key), "is not a private key in PEM"},
-		"a JPEG":                {picture.String(), "is not a private key in PEM"},
-		"a JWK":                 {`{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}`, "is not a private key in PEM"},
+		"a public key": {block("PUBLIC KEY", must(x509.MarshalPKIXPublicKey(public))),
+			`is a PEM block "PUBLIC KEY"`},
+		"a certificate":     {block("CERTIFICATE", certificate), `is a PEM block "CERTIFICATE"`},
+		"a key cut off":     {block("PRIVATE KEY", key[:len(key)-8]), "is a PEM block that contains no private key"},
+		"a key without PEM": {string(key), "is not a private key in PEM"},
+		"a JPEG":            {picture.String(), "is not a private key in PEM"},
+		"a JWK": {`{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}`,
+			"is not a private key in PEM"},
 	}
 }
 
@@ -299,7 +319,8 @@ func TestRFC7518WrongKeys(t *testing.T) {
 	for what, test := range wrong {
 		for _, flags := range [][]string{nil, {"--now"}} {
 			r := s.cli(t, test[0], append([]string{"keys", "import"}, flags...)...)
-			if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, "the private key on standard input: "+test[1]) || strings.Contains(r.stderr, "panic") {
+			if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, "the private key on standard input: "+test[1]) ||
+				strings.Contains(r.stderr, "panic") {
 				t.Errorf("import of %s: %d %q %q", what, r.code, r.stdout, r.stderr)
 			}
 		}
@@ -324,7 +345,8 @@ func TestRFC7518WrongKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := []string{string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: sec1}))}
+	good := []string{string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: sec1}))}
 	wrong["an Ed25519 key"] = [2]string{good[0], "is not an RSA key"}
 	wrong["an EC key"] = [2]string{good[1], "is not an RSA key"}
 	for what, test := range wrong {
@@ -338,7 +360,8 @@ func TestRFC7518WrongKeys(t *testing.T) {
 		for _, name := range []string{"OIDC_RSA_PRIVATE_KEY", "OIDC_RSA_PRIVATE_KEYS_INACTIVE"} {
 			for _, command := range [][]string{{"config", "check"}, {"serve"}} {
 				r := run(t, s.dir, []string{"MANDATE_" + name + "_FILE=" + file}, "", append(command, "--config", s.config)...)
-				if r.code != 1 || !strings.Contains(r.stderr, name) || strings.Contains(r.stderr, "panic") || name == "OIDC_RSA_PRIVATE_KEY" && !strings.Contains(r.stderr, test[1]) {
+				if r.code != 1 || !strings.Contains(r.stderr, name) || strings.Contains(r.stderr, "panic") ||
+					name == "OIDC_RSA_PRIVATE_KEY" && !strings.Contains(r.stderr, test[1]) {
 					t.Errorf("%s with %s as %s: %d %q", command[0], what, name, r.code, r.stderr)
 				}
 			}

@@ -37,11 +37,12 @@ func TestOIDCCore3OneSubject(t *testing.T) {
 		bobs := s.browser(t).signsIn(t, app, bob).IDToken
 		subject := s.verified(t, app, "RS256", bobs)["sub"].(string)
 		for what, more := range map[string][]string{
-			"bob by claims":                    {"claims", `{"id_token":{"sub":{"value":` + quote(subject) + `}}}`},
-			"bob by claims, alice by the hint": {"claims", `{"id_token":{"sub":{"value":` + quote(subject) + `}}}`, "id_token_hint", mine},
-			"bob by the hint":                  {"id_token_hint", bobs},
-			"bob in a list":                    {"claims", `{"id_token":{"sub":{"values":[` + quote(subject) + `]}}}`},
-			"nobody by claims":                 {"claims", `{"id_token":{"sub":{"value":""}}}`},
+			"bob by claims": {"claims", `{"id_token":{"sub":{"value":` + quote(subject) + `}}}`},
+			"bob by claims, alice by the hint": {"claims", `{"id_token":{"sub":{"value":` + quote(subject) + `}}}`,
+				"id_token_hint", mine},
+			"bob by the hint":  {"id_token_hint", bobs},
+			"bob in a list":    {"claims", `{"id_token":{"sub":{"values":[` + quote(subject) + `]}}}`},
+			"nobody by claims": {"claims", `{"id_token":{"sub":{"value":""}}}`},
 		} {
 			b.asks(t, app, append([]string{"prompt", "none"}, more...)...)
 			if b.Away == nil || b.Away.Query().Has("code") || b.Away.Query().Get("error") == "" {

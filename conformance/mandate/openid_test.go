@@ -21,7 +21,8 @@ import (
 // The functions that the tests of OpenID Connect share. They check signatures with
 // golang-jwt and the published keys only.
 
-const openidScopes = "SCOPES: {read: Read, write: Write, openid: Sign in, profile: Profile, email: Email, address: Address, phone: Phone, groups: Groups, introspection: Ask}"
+const openidScopes = "SCOPES: {read: Read, write: Write, openid: Sign in, profile: Profile, email: Email, address: " +
+	"Address, phone: Phone, groups: Groups, introspection: Ask}"
 
 // openIDOff is the line that turns OpenID Connect off.
 const openIDOff = "OIDC_ENABLED: false"
@@ -36,16 +37,22 @@ func openidServer(t testing.TB, db database, more ...string) *server {
 // relyingParty registers an application for logins.
 func (s *server) relyingParty(t testing.TB, args ...string) application {
 	t.Helper()
-	return s.application(t, append([]string{"--name", "shop", "--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb"}, args...)...)
+	return s.application(t,
+		append([]string{"--name", "shop", "--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb"},
+			args...)...)
 }
 
 // somebody adds a person with every claim.
 func (s *server) somebody(t testing.TB, name string) person {
 	t.Helper()
-	return s.person(t, name, "--email", name+"@example.org", "--first-name", "Alice", "--last-name", "Liddell", "--email-verified",
-		"--middle-name", "Pleasance", "--nickname", "al", "--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London",
-		"--locale", "en-GB", "--phone-number", "+441865276150", "--profile", "https://alice.example/", "--picture", "https://alice.example/p.png",
-		"--website", "https://alice.example/w", "--address", "Christ Church\nOxford", "--locality", "Oxford", "--country", "UK")
+	return s.person(t, name, "--email", name+"@example.org", "--first-name", "Alice", "--last-name", "Liddell",
+		"--email-verified",
+		"--middle-name", "Pleasance", "--nickname", "al", "--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo",
+		"Europe/London",
+		"--locale", "en-GB", "--phone-number", "+441865276150", "--profile", "https://alice.example/", "--picture",
+		"https://alice.example/p.png",
+		"--website", "https://alice.example/w", "--address", "Christ Church\nOxford", "--locality", "Oxford",
+		"--country", "UK")
 }
 
 // jwk is a published key.
@@ -135,7 +142,8 @@ func (s *server) verified(t testing.TB, app application, algorithm, text string)
 			return nil, fmt.Errorf("the key %q is not published for %s, or is not named by its thumbprint", kid, algorithm)
 		}
 		return key.public(t), nil
-	}, jwt.WithValidMethods([]string{algorithm}), jwt.WithJSONNumber(), jwt.WithIssuer(s.Issuer), jwt.WithAudience(app.ClientID))
+	}, jwt.WithValidMethods([]string{algorithm}), jwt.WithJSONNumber(), jwt.WithIssuer(s.Issuer),
+		jwt.WithAudience(app.ClientID))
 	if err != nil {
 		t.Fatalf("%s: %v", algorithm, err)
 	}

@@ -64,7 +64,8 @@ func (s *server) checkIDToken(t *testing.T, app application, algorithm string, g
 	}
 	// OIDC Core §5.4: the claims of the scopes are returned by the UserInfo endpoint.
 	for name := range claims {
-		if !slices.Contains([]string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}, name) {
+		if !slices.Contains([]string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"},
+			name) {
 			t.Errorf("it has the claim %s", name)
 		}
 	}
@@ -84,7 +85,8 @@ func (s *server) checkRefreshed(t *testing.T, app application, algorithm string,
 	if second["nonce"] != nil || second["at_hash"] == first["at_hash"] {
 		t.Errorf("nonce %v, at_hash %v", second["nonce"], second["at_hash"])
 	}
-	without := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", next.RefreshToken, "scope", ""))
+	without := s.mustToken(t, app.auth(),
+		params("grant_type", "refresh_token", "refresh_token", next.RefreshToken, "scope", ""))
 	if without.IDToken == "" {
 		t.Error("the next refresh gives no ID token")
 	}
@@ -101,7 +103,8 @@ func TestOIDCCore3IDTokenNeedsTheScope(t *testing.T) {
 		}
 		a := s.get(t, "/o/userinfo/", bearer(got.AccessToken))
 		// RFC 6750 §3.1
-		if a.Status != http.StatusForbidden || !strings.Contains(a.Header.Get("WWW-Authenticate"), `error="insufficient_scope"`) {
+		if a.Status != http.StatusForbidden ||
+			!strings.Contains(a.Header.Get("WWW-Authenticate"), `error="insufficient_scope"`) {
 			t.Errorf("UserInfo answers %d %s", a.Status, a.Header.Get("WWW-Authenticate"))
 		}
 	})
@@ -129,7 +132,8 @@ func TestOIDCCore8Subjects(t *testing.T) {
 		one := subject(alice, "--pairwise", "--redirect-uri", "https://a.example/cb")
 		same := subject(alice, "--pairwise", "--redirect-uri", "https://a.example:8443/other")
 		other := subject(alice, "--pairwise", "--redirect-uri", "https://b.example/cb")
-		if one != same || one == other || one == public || one == subject(bob, "--pairwise", "--redirect-uri", "https://a.example/cb") {
+		if one != same || one == other || one == public ||
+			one == subject(bob, "--pairwise", "--redirect-uri", "https://a.example/cb") {
 			t.Errorf("pairwise subjects: %s, %s, %s", one, same, other)
 		}
 	})
@@ -147,7 +151,8 @@ func TestOIDCCore2IDTokenIsNoBearerToken(t *testing.T) {
 				t.Errorf("%s answers %d to an ID token", path, a.Status)
 			}
 		}
-		if a := s.post(t, "/o/introspect/", bearer(got.IDToken), params("token", got.AccessToken)); a.Status != http.StatusUnauthorized {
+		if a := s.post(t, "/o/introspect/", bearer(got.IDToken),
+			params("token", got.AccessToken)); a.Status != http.StatusUnauthorized {
 			t.Errorf("introspection by an ID token answers %d", a.Status)
 		}
 		checkRefused(t, s.refresh(t, app.auth(), got.IDToken), http.StatusBadRequest, "invalid_grant")

@@ -16,9 +16,11 @@ func TestOIDCCore5UserInfoClaims(t *testing.T) {
 		b := s.browser(t)
 		for scope, want := range map[string]map[string]any{
 			"": {},
-			"profile": {"name": "Alice Pleasance Liddell", "given_name": "Alice", "family_name": "Liddell", "middle_name": "Pleasance", "nickname": "al",
-				"preferred_username": "alice", "profile": "https://alice.example/", "picture": "https://alice.example/p.png", "website": "https://alice.example/w",
-				"gender": "female", "birthdate": "0000-05-04", "zoneinfo": "Europe/London", "locale": "en-GB", "updated_at": 1.0},
+			"profile": {"name": "Alice Pleasance Liddell", "given_name": "Alice", "family_name": "Liddell",
+				"middle_name": "Pleasance", "nickname": "al",
+				"preferred_username": "alice", "profile": "https://alice.example/", "picture": "https://alice.example/p.png",
+				"website": "https://alice.example/w",
+				"gender":  "female", "birthdate": "0000-05-04", "zoneinfo": "Europe/London", "locale": "en-GB", "updated_at": 1.0},
 			"email":   {"email": "alice@example.org", "email_verified": true},
 			"phone":   {"phone_number": "+441865276150", "phone_number_verified": false},
 			"address": {"address": map[string]any{"formatted": "Christ Church\nOxford", "locality": "Oxford", "country": "UK"}},
@@ -35,7 +37,8 @@ func TestOIDCCore5UserInfoClaims(t *testing.T) {
 			checkEqual(t, "scope "+scope, got, want)
 		}
 		// OIDC Core §5.3.2: an unknown claim is absent.
-		got := s.userInfo(t, s.browser(t).signsIn(t, app, bare, "scope", "openid profile email phone address groups").AccessToken)
+		got := s.userInfo(t,
+			s.browser(t).signsIn(t, app, bare, "scope", "openid profile email phone address groups").AccessToken)
 		delete(got, "sub")
 		delete(got, "updated_at")
 		checkEqual(t, "a person without claims", got, map[string]any{"preferred_username": "bare", "groups": []any{"staff"}})
@@ -50,7 +53,8 @@ func TestOIDCCore5ClaimsParameter(t *testing.T) {
 		got := s.browser(t).signsIn(t, app, alice, "claims",
 			`{"userinfo":{"nickname":null,"email":{"essential":true},"sub":null},"id_token":{"birthdate":null,"auth_time":{"essential":true},"email_verified":{"value":true},"nothing":null},"other":1}`)
 		claims := s.verified(t, app, "RS256", got.IDToken)
-		if claims["birthdate"] != "0000-05-04" || claims["email_verified"] != true || claims["nickname"] != nil || claims["email"] != nil || claims["iss"] != s.Issuer {
+		if claims["birthdate"] != "0000-05-04" || claims["email_verified"] != true || claims["nickname"] != nil ||
+			claims["email"] != nil || claims["iss"] != s.Issuer {
 			t.Errorf("the ID token says %v", claims)
 		}
 		info := s.userInfo(t, got.AccessToken)
@@ -82,14 +86,16 @@ func TestOIDCCore5UserInfoRequests(t *testing.T) {
 			{"without the last slash", s.get(t, "/o/userinfo", bearer(got.AccessToken)), 200, ""},
 			{"RFC6750 3.1 no token", s.get(t, at, nobody), 401, ""},
 			{"another scheme", s.get(t, at, app.auth()), 401, ""},
-			{"RFC6750 2 two tokens", s.post(t, at, bearer(got.AccessToken), params("access_token", got.AccessToken)), 400, "invalid_request"},
+			{"RFC6750 2 two tokens", s.post(t, at, bearer(got.AccessToken), params("access_token", got.AccessToken)), 400,
+				"invalid_request"},
 			{"RFC9700 4.3.2 in the query", s.get(t, at+"?access_token="+got.AccessToken, nobody), 400, "invalid_request"},
 			{"unknown", s.get(t, at, bearer("mat_unknown")), 401, "invalid_token"},
 			{"a refresh token", s.get(t, at, bearer(got.RefreshToken)), 401, "invalid_token"},
 			{"a token of nobody", s.get(t, at, bearer(own.AccessToken)), 401, "invalid_token"},
 		} {
 			challenge := test.answer.Header.Get("WWW-Authenticate")
-			if test.answer.Status != test.status || strings.Contains(challenge, "error=") != (test.code != "") || !strings.Contains(challenge, test.code) {
+			if test.answer.Status != test.status || strings.Contains(challenge, "error=") != (test.code != "") ||
+				!strings.Contains(challenge, test.code) {
 				t.Errorf("%s: %d %s %s", test.rule, test.answer.Status, challenge, test.answer.Body)
 			}
 			if test.status == http.StatusOK != (test.answer.JSONOrNil()["sub"] != nil) {

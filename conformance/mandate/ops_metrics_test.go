@@ -19,14 +19,18 @@ const metricScopes = "SCOPES: {read: Read, openid: Sign in, introspection: Intro
 func TestMetricsMoveByWhatWasDone(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		l := listen(t, 200)
-		w := startWatched(t, options{database: db, settings: []string{thisHost}, provider: []string{"OIDC_ENABLED: true", metricScopes}})
+		w := startWatched(t,
+			options{database: db, settings: []string{thisHost}, provider: []string{"OIDC_ENABLED: true", metricScopes}})
 		alice := w.person(t, "alice.liddell")
-		app := w.relyingParty(t, "--grant", "client_credentials", "--grant", "password", "--skip-consent", "--may-introspect", "--backchannel-logout-uri", l.URL)
+		app := w.relyingParty(t, "--grant", "client_credentials", "--grant", "password", "--skip-consent", "--may-introspect",
+			"--backchannel-logout-uri", l.URL)
 		tab := w.signedIn(t, alice)
 
-		counted := []string{"mandate_token_requests_total", "mandate_introspections_total", "mandate_tokens_issued_total", "mandate_http_requests_total", "mandate_http_request_duration_seconds"}
+		counted := []string{"mandate_token_requests_total", "mandate_introspections_total", "mandate_tokens_issued_total",
+			"mandate_http_requests_total", "mandate_http_request_duration_seconds"}
 		waitFor(t, "the login is counted", func() bool {
-			return w.series(t, "mandate_http_requests_total")["mandate_http_requests_total{method=POST,route=/login/,status=3xx}"] == 1
+			return w.series(t,
+				"mandate_http_requests_total")["mandate_http_requests_total{method=POST,route=/login/,status=3xx}"] == 1
 		})
 		before := w.series(t, counted...)
 		var last string
@@ -88,7 +92,8 @@ func TestMetricsMoveByWhatWasDone(t *testing.T) {
 		before = w.series(t, "mandate_backchannel_logouts_total")
 		w.mustCLI(t, "", "user", "logout", alice.Name)
 		<-l.heard
-		w.moved(t, before, map[string]float64{"mandate_backchannel_logouts_total{outcome=told}": 1}, "mandate_backchannel_logouts_total")
+		w.moved(t, before, map[string]float64{"mandate_backchannel_logouts_total{outcome=told}": 1},
+			"mandate_backchannel_logouts_total")
 		w.noSecretsInMetrics(t, app, alice)
 	})
 }
@@ -97,7 +102,8 @@ func TestMetricsMoveByWhatWasDone(t *testing.T) {
 func (w *watched) noSecretsInMetrics(t *testing.T, app application, p person) {
 	t.Helper()
 	text := w.look(t, "/metrics").Body
-	for _, word := range append(w.secrets.all(), app.ID, app.ClientID, p.Name, "no-such-scope", "/no/such", "BREW", "127.0.0.1") {
+	for _, word := range append(w.secrets.all(), app.ID, app.ClientID, p.Name, "no-such-scope", "/no/such", "BREW",
+		"127.0.0.1") {
 		if strings.Contains(text, word) {
 			t.Errorf("the metrics hold %q", word)
 		}
@@ -113,7 +119,8 @@ func (w *watched) noSecretsInMetrics(t *testing.T, app application, p person) {
 	}
 }
 
-var metricRow = regexp.MustCompile("(?m)^\\| `(mandate_[a-z_]+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\| ([^|]*) \\|$")
+var metricRow = regexp.MustCompile("(?m)^\\| `(mandate_[a-z_]+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\| " +
+	"([^|]*) \\|$")
 
 // TestMetricsAreThoseOfTheDocs compares the table in docs/observability.md with a
 // running server: the name, kind, labels and text of each metric.

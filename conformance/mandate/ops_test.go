@@ -21,14 +21,17 @@ func TestOpsAreApart(t *testing.T) {
 	}
 	t.Run("by default", func(t *testing.T) {
 		s := startServer(t, options{})
-		check(t, func(path string) answer { return s.get(t, path, nobody) }, map[string]int{health: 200, ready: 200, metrics: 404, profile: 404})
+		check(t, func(path string) answer { return s.get(t, path, nobody) },
+			map[string]int{health: 200, ready: 200, metrics: 404, profile: 404})
 	})
 	for name, pprof := range map[string]int{"false": 404, "true": 200} {
 		t.Run("OPS_PPROF "+name, func(t *testing.T) {
 			w := startWatched(t, options{settings: []string{"OPS_PPROF: " + name}})
-			check(t, func(path string) answer { return w.get(t, path, nobody) }, map[string]int{health: 404, ready: 404, metrics: 404, profile: 404})
-			check(t, func(path string) answer { return w.look(t, path) }, map[string]int{health: 200, ready: 200, metrics: 200, profile: pprof,
-				"/login/": 404, "/o/token/": 404, "/": 404})
+			check(t, func(path string) answer { return w.get(t, path, nobody) },
+				map[string]int{health: 404, ready: 404, metrics: 404, profile: 404})
+			check(t, func(path string) answer { return w.look(t, path) },
+				map[string]int{health: 200, ready: 200, metrics: 200, profile: pprof,
+					"/login/": 404, "/o/token/": 404, "/": 404})
 		})
 	}
 }
@@ -56,7 +59,8 @@ func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK || !response.Close {
-		t.Errorf("during the delay a page has status %d, and the connection ends after it: %v", response.StatusCode, response.Close)
+		t.Errorf("during the delay a page has status %d, and the connection ends after it: %v", response.StatusCode,
+			response.Close)
 	}
 	if got := w.series(t, "mandate_changes_heard")["mandate_changes_heard{}"]; got != 1 {
 		t.Error("a node that still answers does not hear changes")
@@ -102,7 +106,8 @@ func TestMetricsWithoutTheDatabase(t *testing.T) {
 		t.Errorf("the way was lost %v times", lost)
 	}
 	cluster.Start(t)
-	waitFor(t, "the node hears changes again", func() bool { return heard() == 1 && w.look(t, "/readyz").Status == http.StatusOK })
+	waitFor(t, "the node hears changes again",
+		func() bool { return heard() == 1 && w.look(t, "/readyz").Status == http.StatusOK })
 }
 
 // The clean-up counts the deleted rows by table.
@@ -118,7 +123,8 @@ func TestMetricsOfTheCleanUp(t *testing.T) {
 		})
 		// It removes more than tokens, and has succeeded at its end.
 		waitFor(t, "the clean-up succeeds", func() bool {
-			return w.series(t, "mandate_cleanup_last_success_timestamp_seconds")["mandate_cleanup_last_success_timestamp_seconds{}"] != 0
+			return w.series(t,
+				"mandate_cleanup_last_success_timestamp_seconds")["mandate_cleanup_last_success_timestamp_seconds{}"] != 0
 		})
 	})
 }
@@ -157,7 +163,9 @@ func TestLogLine(t *testing.T) {
 	s.get(t, "/o/applications/"+app.ID+"/", nobody)
 	s.get(t, "/wp-admin/"+app.ID, nobody)
 	s.token(t, app.auth(), params("grant_type", "made-up"))
-	for _, want := range []string{"method=POST route=/o/token/ status=200", "grant_type=client_credentials outcome=ok", "route=/o/applications/{id}/ status=303", "route=unmatched status=404", "grant_type=other outcome=unsupported_grant_type"} {
+	for _, want := range []string{"method=POST route=/o/token/ status=200", "grant_type=client_credentials outcome=ok",
+		"route=/o/applications/{id}/ status=303", "route=unmatched status=404",
+		"grant_type=other outcome=unsupported_grant_type"} {
 		waitFor(t, "the log has "+want, func() bool { return strings.Contains(s.log.String(), want) })
 	}
 	for _, path := range []string{app.ID, "wp-admin", "made-up"} {

@@ -98,7 +98,8 @@ func TestTraces(t *testing.T) {
 		app := s.relyingParty(t, "--grant", "client_credentials", "--grant", "password", "--skip-consent", "--may-introspect")
 		tab := s.signedIn(t, alice)
 		family := tab.family(t, app, alice, "scope", "openid read")
-		_, a := s.token(t, inTrace(app.auth(), "01"), params("grant_type", "refresh_token", "refresh_token", family.RefreshToken))
+		_, a := s.token(t, inTrace(app.auth(), "01"),
+			params("grant_type", "refresh_token", "refresh_token", family.RefreshToken))
 		if a.Status != http.StatusOK {
 			t.Fatal(a.Body)
 		}
@@ -116,12 +117,15 @@ func TestTraces(t *testing.T) {
 			t.Errorf("the request's span is %v", request)
 		}
 		has := attributes(request.Attributes)
-		if has["http.route"] != "/o/token/" || has["mandate.grant_type"] != "refresh_token" || has["mandate.outcome"] != "ok" || has["mandate.request"] != a.Header.Get("X-Request-Id") {
+		if has["http.route"] != "/o/token/" || has["mandate.grant_type"] != "refresh_token" ||
+			has["mandate.outcome"] != "ok" || has["mandate.request"] != a.Header.Get("X-Request-Id") {
 			t.Errorf("its attributes are %v", has)
 		}
-		want := map[string]string{"SELECT tokens": "POST /o/token/", "WITH tokens": "POST /o/token/"} // PostgreSQL refreshes by one statement
+		// PostgreSQL refreshes by one statement
+		want := map[string]string{"SELECT tokens": "POST /o/token/", "WITH tokens": "POST /o/token/"}
 		if db.name == "sqlite" {
-			want = map[string]string{"SELECT tokens": "POST /o/token/", "TRANSACTION": "POST /o/token/", "UPDATE tokens": "TRANSACTION", "INSERT tokens": "TRANSACTION"}
+			want = map[string]string{"SELECT tokens": "POST /o/token/", "TRANSACTION": "POST /o/token/",
+				"UPDATE tokens": "TRANSACTION", "INSERT tokens": "TRANSACTION"}
 		}
 		for name, below := range want {
 			span := mine(name)
@@ -182,7 +186,8 @@ func TestTracesFollowTheSampler(t *testing.T) {
 	s.get(t, "/login/", nobody)
 	s.stop(t)
 	if len(r.named("GET /login/")) != 1 || len(r.named("POST /o/token/")) != 0 {
-		t.Errorf("got %d spans of what was to be sampled, and %d of what was not", len(r.named("GET /login/")), len(r.named("POST /o/token/")))
+		t.Errorf("got %d spans of what was to be sampled, and %d of what was not", len(r.named("GET /login/")),
+			len(r.named("POST /o/token/")))
 	}
 }
 
@@ -190,7 +195,8 @@ func TestTracesFollowTheSampler(t *testing.T) {
 // does not contain the parts of the address that may be secret.
 func TestTracesOfCalls(t *testing.T) {
 	r, l := receive(t), listen(t, 200)
-	s := startServer(t, options{env: traced(r), settings: []string{thisHost}, provider: []string{"OIDC_ENABLED: true", metricScopes}})
+	s := startServer(t, options{env: traced(r), settings: []string{thisHost},
+		provider: []string{"OIDC_ENABLED: true", metricScopes}})
 	alice := s.person(t, "alice")
 	app := s.relyingParty(t, "--skip-consent", "--backchannel-logout-uri", l.URL+"/told?key=hidden-7351")
 	s.signedIn(t, alice).family(t, app, alice, "scope", "openid read")
@@ -214,7 +220,8 @@ func TestTracesOfCalls(t *testing.T) {
 // start.
 func TestTracesByTheEnvironment(t *testing.T) {
 	r := receive(t)
-	for _, env := range [][]string{{"OTEL_SERVICE_NAME=x"}, append(traced(r), "OTEL_TRACES_EXPORTER=none"), append(traced(r), "OTEL_SDK_DISABLED=true")} {
+	for _, env := range [][]string{{"OTEL_SERVICE_NAME=x"}, append(traced(r), "OTEL_TRACES_EXPORTER=none"),
+		append(traced(r), "OTEL_SDK_DISABLED=true")} {
 		s := startServer(t, options{env: env})
 		s.get(t, "/login/", inTrace(nobody, "01"))
 		s.stop(t)
@@ -223,9 +230,10 @@ func TestTracesByTheEnvironment(t *testing.T) {
 		}
 	}
 	for env, want := range map[string]string{
-		"OTEL_TRACES_EXPORTER=zipkin":                                                     `OTEL_TRACES_EXPORTER: the exporter "zipkin" is not supported, only otlp and none`,
-		"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc":               `OTEL_EXPORTER_OTLP_PROTOCOL: the protocol "grpc" is not supported, only http/protobuf`,
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.URL + " OTEL_EXPORTER_OTLP_PROTOCOL=http/json": `OTEL_EXPORTER_OTLP_PROTOCOL: the protocol "http/json" is not supported, only http/protobuf`,
+		"OTEL_TRACES_EXPORTER=zipkin":                                       `OTEL_TRACES_EXPORTER: the exporter "zipkin" is not supported, only otlp and none`,
+		"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc": `OTEL_EXPORTER_OTLP_PROTOCOL: the protocol "grpc" is not supported, only http/protobuf`,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.URL +
+			" OTEL_EXPORTER_OTLP_PROTOCOL=http/json": `OTEL_EXPORTER_OTLP_PROTOCOL: the protocol "http/json" is not supported, only http/protobuf`,
 	} {
 		got := run(t, t.TempDir(), strings.Fields(env), "", "serve")
 		if got.code != 1 || !strings.Contains(got.stderr, want) {

@@ -68,7 +68,8 @@ func (v *fixture) holdings(t testing.TB) *holding {
 	h.code = tab.issue(t, v.web, v.alice)
 	family := tab.family(t, v.web, v.alice)
 	h.refresh, h.access = family.RefreshToken, family.AccessToken
-	h.asks = v.mustToken(t, v.asker.auth(), params("grant_type", "client_credentials", "scope", "introspection")).AccessToken
+	h.asks = v.mustToken(t, v.asker.auth(),
+		params("grant_type", "client_credentials", "scope", "introspection")).AccessToken
 	h.ticket = tab.ticket(t, v.phone)
 	h.initial = v.initialToken(t)
 	h.registered = v.registers(t, bearer(v.initialToken(t)), `{"redirect_uris":["https://outage.example/"]}`)
@@ -92,7 +93,8 @@ func (v *fixture) requests(guard *guard, h *holding) []request {
 	managed := func(method string, value any) func(testing.TB) answer {
 		return func(t testing.TB) answer {
 			t.Helper()
-			return v.send(t, method, textOf(h.registered, "registration_client_uri"), bearer(textOf(h.registered, "registration_access_token")), value)
+			return v.send(t, method, textOf(h.registered, "registration_client_uri"),
+				bearer(textOf(h.registered, "registration_access_token")), value)
 		}
 	}
 	session := withCookie("mandate_session", h.session)
@@ -102,17 +104,24 @@ func (v *fixture) requests(guard *guard, h *holding) []request {
 	return []request{
 		{"introspection by credentials", post("/o/introspect/", v.asker.auth(), params("token", h.access)), 200},
 		{"introspection by a token", post("/o/introspect/", bearer(h.asks), params("token", h.access)), 200},
-		{"introspection of a token that is unknown", post("/o/introspect/", v.asker.auth(), params("token", "mat_unknown")), 200},
-		{"introspection by an unknown client", post("/o/introspect/", basic("nobody", "a wrong secret"), params("token", h.access)), 401},
+		{"introspection of a token that is unknown", post("/o/introspect/", v.asker.auth(), params("token", "mat_unknown")),
+			200},
+		{"introspection by an unknown client",
+			post("/o/introspect/", basic("nobody", "a wrong secret"), params("token", h.access)), 401},
 		{"sample API", get("/resource", bearer(h.access)), 200},
 		{"sample API with a token that is unknown", get("/resource", bearer("mat_unknown")), 401},
 		{"sample API, people", get("/users/", bearer(h.access)), 200},
 		{"resource server", func(t testing.TB) answer { return guard.get(t, bearer(h.access)) }, 200},
-		{"resource server with a token that is unknown", func(t testing.TB) answer { return guard.get(t, bearer("mat_unknown")) }, 401},
+		{"resource server with a token that is unknown",
+			func(t testing.TB) answer { return guard.get(t, bearer("mat_unknown")) }, 401},
 		{"client credentials", post("/o/token/", v.web.auth(), params("grant_type", "client_credentials")), 200},
-		{"client credentials that are wrong", post("/o/token/", afar(basic(v.web.ClientID, "a wrong secret")), params("grant_type", "client_credentials")), 401},
-		{"password", post("/o/token/", v.web.auth(), params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password)), 200},
-		{"a wrong password", post("/o/token/", v.web.auth(), params("grant_type", "password", "username", "nobody", "password", "a wrong password")), 400},
+		{"client credentials that are wrong",
+			post("/o/token/", afar(basic(v.web.ClientID, "a wrong secret")), params("grant_type", "client_credentials")), 401},
+		{"password", post("/o/token/", v.web.auth(),
+			params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password)), 200},
+		{"a wrong password",
+			post("/o/token/", v.web.auth(),
+				params("grant_type", "password", "username", "nobody", "password", "a wrong password")), 400},
 		{"authorization without a session", get(authorize, nobody), 303},
 		{"authorization with a session", get(authorize, session), 303},
 		{"authorization of an unknown client", get("/o/authorize/?client_id=nobody", nobody), 400},
@@ -129,10 +138,13 @@ func (v *fixture) requests(guard *guard, h *holding) []request {
 			return v.registration(t, bearer("mit_unknown"), `{"redirect_uris":["https://outage.example/new"]}`)
 		}, 401},
 		{"a registration", managed("GET", nil), 200},
-		{"a change of a registration", managed("PUT", member{"client_id": h.registered["client_id"], "redirect_uris": []string{"https://outage.example/changed"}}), 200},
+		{"a change of a registration",
+			managed("PUT", member{"client_id": h.registered["client_id"],
+				"redirect_uris": []string{"https://outage.example/changed"}}), 200},
 		{"the end of a registration", managed("DELETE", nil), 204},
 		{"revocation", post("/o/revoke_token/", v.web.auth(), params("token", h.access)), 200},
-		{"revocation of a token that is unknown", post("/o/revoke_token/", v.web.auth(), params("token", "mat_unknown")), 200},
+		{"revocation of a token that is unknown", post("/o/revoke_token/", v.web.auth(), params("token", "mat_unknown")),
+			200},
 	}
 }
 
@@ -150,7 +162,8 @@ func (v *fixture) unavailable(t *testing.T, guard *guard, h *holding) {
 	for _, r := range v.requests(guard, h) {
 		a := r.send(t)
 		// RFC 9110 §15.6.4, RFC 7009 §2.2.1: 503, and when to try again.
-		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); a.Status != http.StatusServiceUnavailable || err != nil || seconds < 1 {
+		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); a.Status != http.StatusServiceUnavailable ||
+			err != nil || seconds < 1 {
 			t.Errorf("without the database, %s: %d, Retry-After %q: %s", r.name, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 		for _, lie := range []string{`"active"`, "invalid_", "not registered", "is wrong"} {
@@ -158,7 +171,8 @@ func (v *fixture) unavailable(t *testing.T, guard *guard, h *holding) {
 				t.Errorf("without the database, %s: the answer says %s: %s", r.name, lie, a.Body)
 			}
 		}
-		if a.Header.Get("WWW-Authenticate") != "" || len(a.Header.Values("Set-Cookie")) != 0 || a.Header.Get("Location") != "" {
+		if a.Header.Get("WWW-Authenticate") != "" || len(a.Header.Values("Set-Cookie")) != 0 ||
+			a.Header.Get("Location") != "" {
 			t.Errorf("without the database, %s: %v", r.name, a.Header)
 		}
 	}

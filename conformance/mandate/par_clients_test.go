@@ -13,7 +13,8 @@ func TestPushedRequestsOfDocumentClient(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		v := newFixture(t, h.options(options{database: db}))
-		agent := h.client("/pushing", "http://127.0.0.1:50123/back", map[string]any{"require_pushed_authorization_requests": true})
+		agent := h.client("/pushing", "http://127.0.0.1:50123/back",
+			map[string]any{"require_pushed_authorization_requests": true})
 		address, _ := v.authorizeURL(agent)
 		b := v.signedIn(t, v.alice)
 		b.open(t, address)
@@ -36,7 +37,8 @@ func TestPushedRequestsOfDocumentClient(t *testing.T) {
 // page does not lead to it.
 func (b *browser) wantMustPush(t *testing.T) {
 	t.Helper()
-	if b.Away != nil || b.Status != http.StatusBadRequest || !strings.Contains(b.Body, "must push its authorization requests") {
+	if b.Away != nil || b.Status != http.StatusBadRequest ||
+		!strings.Contains(b.Body, "must push its authorization requests") {
 		t.Errorf("a request that was not pushed: %d, %v, %s", b.Status, b.Away, b.Body)
 	}
 }
@@ -47,22 +49,27 @@ func TestPushedRequestsOfOpenIDClient(t *testing.T) {
 		s := startServer(t, options{database: db, provider: []string{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: true"}})
 		alice := s.person(t, "alice")
 		secret := s.application(t, "--name", "Web", "--grant", "authorization_code", "--redirect-uri", webURI)
-		public := s.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", webURI)
+		public := s.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", webURI)
 		for _, c := range []struct {
 			method string
 			app    application
 		}{{"basic", secret}, {"post", secret}, {"none", public}} {
-			begun := s.openidClient(t, c.app, "authorize", map[string]any{"auth": c.method, "redirect_uri": c.app.RedirectURI, "scope": "read", "push": true})
+			begun := s.openidClient(t, c.app, "authorize",
+				map[string]any{"auth": c.method, "redirect_uri": c.app.RedirectURI, "scope": "read", "push": true})
 			address, _ := begun["url"].(string)
 			if !strings.Contains(address, "request_uri=urn") || strings.Contains(address, "state") {
 				t.Fatalf("%s: %v", c.method, begun)
 			}
 			back := s.browser(t).authorize(t, address, alice, "approve")
-			got := s.openidClient(t, c.app, "callback", map[string]any{"auth": c.method, "url": back.String(), "code_verifier": begun["code_verifier"], "state": begun["state"]})
+			got := s.openidClient(t, c.app, "callback",
+				map[string]any{"auth": c.method, "url": back.String(), "code_verifier": begun["code_verifier"],
+					"state": begun["state"]})
 			if got["access_token"] == nil {
 				t.Errorf("%s: %v", c.method, got)
 			}
-			wrong := s.openidClient(t, c.app, "authorize", map[string]any{"auth": c.method, "redirect_uri": "https://evil.example/", "push": true})
+			wrong := s.openidClient(t, c.app, "authorize",
+				map[string]any{"auth": c.method, "redirect_uri": "https://evil.example/", "push": true})
 			if wrong["error"] != "invalid_request" {
 				t.Errorf("%s, with a wrong redirect URI: %v", c.method, wrong)
 			}
@@ -77,7 +84,8 @@ func TestPushedRequestsRequired(t *testing.T) {
 		s := startServer(t, options{database: db, provider: []string{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: true"}})
 		alice := s.person(t, "alice")
 		app := s.application(t, "--name", "Web", "--grant", "authorization_code", "--redirect-uri", webURI)
-		if s.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t)["require_pushed_authorization_requests"] != true {
+		if s.get(t, "/.well-known/oauth-authorization-server",
+			nobody).JSON(t)["require_pushed_authorization_requests"] != true {
 			t.Error("the metadata does not say that requests must be pushed")
 		}
 		address, _ := s.authorizeURL(app)
@@ -95,9 +103,11 @@ func TestPushedRequestsRequiredOfOne(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OPEN_CLIENTS: [registration]"}})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
-		required := s.application(t, "--name", "Strict", "--grant", "authorization_code", "--redirect-uri", webURI, "--require-pushed-requests")
+		required := s.application(t, "--name", "Strict", "--grant", "authorization_code", "--redirect-uri", webURI,
+			"--require-pushed-requests")
 		free := s.application(t, "--name", "Free", "--grant", "authorization_code", "--redirect-uri", webURI)
-		said := s.registers(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "client_name": "Tool", "token_endpoint_auth_method": "none", "require_pushed_authorization_requests": true})
+		said := s.registers(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "client_name": "Tool",
+			"token_endpoint_auth_method": "none", "require_pushed_authorization_requests": true})
 		if said["require_pushed_authorization_requests"] != true {
 			t.Errorf("the answer to the registration is %v", said)
 		}

@@ -73,7 +73,8 @@ func TestPushedRequests(t *testing.T) {
 func (v *fixture) pushFlow(t *testing.T) {
 	for _, app := range []application{v.web, v.phone, v.casual} {
 		state := strings.Repeat("s", 384)
-		address, verifier := v.pushed(t, app, "state", state, "nonce", strings.Repeat("n", 64), "scope", "openid read", "prompt", "login consent")
+		address, verifier := v.pushed(t, app, "state", state, "nonce", strings.Repeat("n", 64), "scope", "openid read",
+			"prompt", "login consent")
 		back := v.browser(t).authorize(t, address, v.alice, "approve")
 		if back.Query().Get("state") != state || back.Query().Get("iss") != v.Issuer {
 			t.Errorf("%s: %v", app.ClientID, back)
@@ -100,14 +101,18 @@ func (v *fixture) pushFlow(t *testing.T) {
 // pushEndpoint checks the forms of requests and responses (RFC 9126 §2).
 func (v *fixture) pushEndpoint(t *testing.T) {
 	meta := v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t)
-	if meta["pushed_authorization_request_endpoint"] != v.Issuer+"/par/" || meta["require_pushed_authorization_requests"] != false {
-		t.Errorf("the metadata has %v, %v", meta["pushed_authorization_request_endpoint"], meta["require_pushed_authorization_requests"])
+	if meta["pushed_authorization_request_endpoint"] != v.Issuer+"/par/" ||
+		meta["require_pushed_authorization_requests"] != false {
+		t.Errorf("the metadata has %v, %v", meta["pushed_authorization_request_endpoint"],
+			meta["require_pushed_authorization_requests"])
 	}
 	form, _ := v.requestFor(t, v.web)
 	a := v.post(t, "/o/par", v.web.auth(), form)
 	uri, _ := a.JSON(t)["request_uri"].(string)
-	if a.Status != http.StatusCreated || a.JSON(t)["expires_in"] != 90.0 || a.Header.Get("Cache-Control") != "no-cache, no-store" ||
-		!strings.HasPrefix(uri, "urn:ietf:params:oauth:request_uri:") || len(uri) != len("urn:ietf:params:oauth:request_uri:")+43 {
+	if a.Status != http.StatusCreated || a.JSON(t)["expires_in"] != 90.0 ||
+		a.Header.Get("Cache-Control") != "no-cache, no-store" ||
+		!strings.HasPrefix(uri, "urn:ietf:params:oauth:request_uri:") ||
+		len(uri) != len("urn:ietf:params:oauth:request_uri:")+43 {
 		t.Errorf("%d, Cache-Control %q: %s", a.Status, a.Header.Get("Cache-Control"), a.Body)
 	}
 	for what, c := range map[string]struct {
@@ -116,17 +121,19 @@ func (v *fixture) pushEndpoint(t *testing.T) {
 		status int
 		code   string
 	}{
-		"nobody":                    {nobody, with(form, "client_id", ""), 401, "invalid_client"},
-		"no secret":                 {nobody, form, 401, "invalid_client"},
-		"a wrong secret":            {basic(v.web.ClientID, "wrong"), form, 401, "invalid_client"},
-		"another client":            {v.rival.auth(), form, 400, "invalid_request"},
-		"a request URI":             {v.web.auth(), with(form, "request_uri", uri), 400, "invalid_request"},
-		"a request object":          {v.web.auth(), with(form, "request", "e30.e30."), 400, "invalid_request"},
-		"an unknown redirect URI":   {v.web.auth(), with(form, "redirect_uri", "https://evil.example/"), 400, "invalid_request"},
-		"no redirect URI of two":    {v.web.auth(), with(form, "redirect_uri", ""), 400, "invalid_request"},
-		"no PKCE":                   {v.web.auth(), with(form, "code_challenge", ""), 400, "invalid_request"},
-		"plain":                     {v.web.auth(), with(form, "code_challenge_method", "plain"), 400, "invalid_request"},
-		"another response type":     {v.web.auth(), with(form, "response_type", "code id_token"), 400, "unsupported_response_type"},
+		"nobody":           {nobody, with(form, "client_id", ""), 401, "invalid_client"},
+		"no secret":        {nobody, form, 401, "invalid_client"},
+		"a wrong secret":   {basic(v.web.ClientID, "wrong"), form, 401, "invalid_client"},
+		"another client":   {v.rival.auth(), form, 400, "invalid_request"},
+		"a request URI":    {v.web.auth(), with(form, "request_uri", uri), 400, "invalid_request"},
+		"a request object": {v.web.auth(), with(form, "request", "e30.e30."), 400, "invalid_request"},
+		"an unknown redirect URI": {v.web.auth(), with(form, "redirect_uri", "https://evil.example/"), 400,
+			"invalid_request"},
+		"no redirect URI of two": {v.web.auth(), with(form, "redirect_uri", ""), 400, "invalid_request"},
+		"no PKCE":                {v.web.auth(), with(form, "code_challenge", ""), 400, "invalid_request"},
+		"plain":                  {v.web.auth(), with(form, "code_challenge_method", "plain"), 400, "invalid_request"},
+		"another response type": {v.web.auth(), with(form, "response_type", "code id_token"), 400,
+			"unsupported_response_type"},
 		"an unknown scope":          {v.web.auth(), with(form, "scope", "nonsense"), 400, "invalid_scope"},
 		"an unknown resource":       {v.web.auth(), with(form, "resource", "https://unknown.example"), 400, "invalid_target"},
 		"an unknown mode":           {v.web.auth(), with(form, "response_mode", "fragment"), 400, "invalid_request"},
@@ -142,7 +149,8 @@ func (v *fixture) pushEndpoint(t *testing.T) {
 	if err != nil {
 		t.Error("parameters in the query:", err)
 	}
-	if a := v.get(t, "/o/par/?"+form.Encode(), nobody); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" {
+	if a := v.get(t, "/o/par/?"+form.Encode(), nobody); a.Status != http.StatusMethodNotAllowed ||
+		a.Header.Get("Allow") != "POST" {
 		t.Errorf("GET: %d, Allow %q", a.Status, a.Header.Get("Allow"))
 	}
 	script := func(r *http.Request, sent url.Values) {
@@ -158,7 +166,8 @@ func (v *fixture) pushEndpoint(t *testing.T) {
 func (v *fixture) pushOutside(t *testing.T) {
 	resembles(t, "Pocket ID: the page reads the parameters beside the request URI")
 	address, verifier := v.pushed(t, v.web, "state", "inside", "scope", "read")
-	address += "&" + params("state", "outside", "state", "twice", "nonce", "outside", "scope", "write", "redirect_uri", "https://evil.example/", "response_mode", "form_post", "prompt", "none").Encode()
+	address += "&" + params("state", "outside", "state", "twice", "nonce", "outside", "scope", "write", "redirect_uri",
+		"https://evil.example/", "response_mode", "form_post", "prompt", "none").Encode()
 	back := v.browser(t).authorize(t, address, v.alice, "approve")
 	if back.Query().Get("state") != "inside" || !strings.HasPrefix(back.String(), webURI+"?") {
 		t.Fatalf("the response is %v", back)
@@ -277,7 +286,9 @@ func (v *fixture) pushStolen(t *testing.T) {
 	// The secret with which a request was pushed is replaced: the code needs the new one.
 	address, verifier := v.pushed(t, v.rival)
 	old := v.rival
-	v.rival.ClientSecret = v.secret(between(t, v.mustCLI(t, "", "application", "rotate-secret", old.ClientID, "--overlap", "0s", "--json"), `"client_secret": "`, `"`))
+	v.rival.ClientSecret = v.secret(
+		between(t, v.mustCLI(t, "", "application", "rotate-secret", old.ClientID, "--overlap", "0s", "--json"),
+			`"client_secret": "`, `"`))
 	victim.open(t, address)
 	form := grantForm(v.rival, victim.Away.Query().Get("code"), verifier)
 	err := v.post(t, "/o/token/", afar(old.auth()), form).refused(401, "invalid_client")
@@ -299,7 +310,8 @@ func (v *fixture) pushStored(t *testing.T, db database) {
 	if a.Status != http.StatusCreated {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	rows, err := db.open(t).Query(`SELECT digest || ' ' || client_id || ' ' || parameters || ' ' || charged_to || ' ' || network FROM requests`)
+	rows, err := db.open(t).Query(`SELECT digest || ' ' || client_id || ' ' || parameters || ' ' || charged_to || ' ' ||
+		network FROM requests`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +321,8 @@ func (v *fixture) pushStored(t *testing.T, db database) {
 		if err := rows.Scan(&text); err != nil {
 			t.Fatal(err)
 		}
-		for _, hidden := range []string{v.web.ClientSecret, "state-in-the-row", form.Get("code_challenge"), strings.TrimPrefix(a.JSON(t)["request_uri"].(string), "urn:ietf:params:oauth:request_uri:")} {
+		for _, hidden := range []string{v.web.ClientSecret, "state-in-the-row", form.Get("code_challenge"),
+			strings.TrimPrefix(a.JSON(t)["request_uri"].(string), "urn:ietf:params:oauth:request_uri:")} {
 			if strings.Contains(text, hidden) {
 				t.Errorf("a row has %q: %s", hidden, text)
 			}
@@ -320,7 +333,8 @@ func (v *fixture) pushStored(t *testing.T, db database) {
 // pushLate checks that the request URI expires, and that a browser which opened it in time
 // may take longer.
 func (v *fixture) pushLate(t *testing.T, db database) {
-	resembles(t, "Spring Authorization Server #1973: no lifetime; #2043 and Duende Support #1160: a lifetime that also counts, or only counts, after the login")
+	resembles(t, "Spring Authorization Server #1973: no lifetime; #2043 and Duende Support #1160: a lifetime that also "+
+		"counts, or only counts, after the login")
 	expire := func() {
 		t.Helper()
 		// RFC 9126 §2.2: the lifetime is over after its last second, in the second that begins.

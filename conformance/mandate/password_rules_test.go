@@ -11,8 +11,10 @@ import (
 func TestExpectedPasswordsAreRefused(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"BRAND_NAME: Hearth Bakery"}})
-		const known, row, own = "Many people use this password", "The password repeats characters", "The password is made of your name"
-		refused := map[string]string{"manchesterunited": known, "Passw0rd!Passw0rd!": known, "qwertyuiop123456": row, strings.Repeat("z", 20): row, "Hearth Bakery 2026": own}
+		const known, row, own = "Many people use this password", "The password repeats characters",
+			"The password is made of your name"
+		refused := map[string]string{"manchesterunited": known, "Passw0rd!Passw0rd!": known, "qwertyuiop123456": row,
+			strings.Repeat("z", 20): row, "Hearth Bakery 2026": own}
 		const good, hint = "a row of many words", "Use 15 to 1024 characters."
 		// all tries every refused password, and that of its person, and then a good one.
 		all := func(way, person, good string, set func(password string) (page string, done bool)) {
@@ -54,7 +56,8 @@ func TestExpectedPasswordsAreRefused(t *testing.T) {
 		form("setup", "rosalind", strings.TrimPrefix(s.setupLink(t), s.BaseURL), "", "password", "username", "rosalind")
 		b.open(t, "/login/")
 		b.logIn(t, person{"rosalind", good})
-		form("an administrator, for a new person", "friedrich", "/admin/users/new/", "Add person", "password", "username", "friedrich")
+		form("an administrator, for a new person", "friedrich", "/admin/users/new/", "Add person", "password", "username",
+			"friedrich")
 		b.open(t, "/admin/users/")
 		page := regexpSubmatch(t, `href="(/admin/users/[^/"]+/)"><bdi class="brief">friedrich<`, b.Body)
 		form("an administrator, for somebody", "friedrich", page, "Save changes", "password")
@@ -63,7 +66,8 @@ func TestExpectedPasswordsAreRefused(t *testing.T) {
 		b = s.browser(t)
 		form("a link", "friedrich", strings.TrimPrefix(strings.Fields(link)[0], s.BaseURL), "", "new_password")
 		b = s.browser(t)
-		form("an invitation", "wilhelmina", s.byHand(t, "w@example.org"), "Create the account", "password", "username", "wilhelmina")
+		form("an invitation", "wilhelmina", s.byHand(t, "w@example.org"), "Create the account", "password", "username",
+			"wilhelmina")
 		all("user add", "konstantin", good, func(password string) (string, bool) {
 			r := s.cli(t, password+"\n", "user", "add", "konstantin", "--password-stdin")
 			return r.stdout + r.stderr, r.code == 0

@@ -80,7 +80,8 @@ func TestPKCE(t *testing.T) {
 // else can do this, and a public client cannot be exempted.
 func (v *fixture) exempted(t testing.TB) application {
 	t.Helper()
-	app := v.application(t, "--name", "Old", "--owner", v.bob.Name, "--skip-consent", "--grant", "authorization_code", "--redirect-uri", "https://old.example/back")
+	app := v.application(t, "--name", "Old", "--owner", v.bob.Name, "--skip-consent", "--grant", "authorization_code",
+		"--redirect-uri", "https://old.example/back")
 	page := func(app application) string { return "/o/applications/" + app.ID + "/update/" }
 	exempt := url.Values{"pkce": {"if-sent"}}
 	bob := v.signedIn(t, v.bob)
@@ -88,8 +89,9 @@ func (v *fixture) exempted(t testing.TB) application {
 	if !bob.shows("pkce") || strings.Contains(bob.Body, "if-sent") {
 		t.Error("the form of a person without rights offers the exemption")
 	}
-	bob.send(t, page(app), url.Values{"name": {"Old"}, "client_type": {"confidential"}, "grant_type": {"authorization_code"},
-		"redirect_uris": {app.RedirectURI}, "scope": {"read"}, "skip_consent": {"on"}, "pkce": {"if-sent"}})
+	bob.send(t, page(app),
+		url.Values{"name": {"Old"}, "client_type": {"confidential"}, "grant_type": {"authorization_code"},
+			"redirect_uris": {app.RedirectURI}, "scope": {"read"}, "skip_consent": {"on"}, "pkce": {"if-sent"}})
 	if bob.Status != http.StatusUnprocessableEntity {
 		t.Errorf("a person without rights exempts an application: %d", bob.Status)
 	}
@@ -110,13 +112,15 @@ func (v *fixture) exempted(t testing.TB) application {
 // RFC 7636 §4.4.1, RFC 9700 §2.1.1: a challenge that is not S256 gets no code, and the
 // error is sent to the client's redirect URI.
 func (b *browser) refusesChallenge(t *testing.T, app application, ch challenge) {
-	address, _ := b.server.authorizeURL(app, "state", "kept", "code_challenge", ch.value, "code_challenge_method", ch.method)
+	address, _ := b.server.authorizeURL(app, "state", "kept", "code_challenge", ch.value,
+		"code_challenge_method", ch.method)
 	b.open(t, address)
 	if b.Away == nil {
 		t.Fatalf("the client is told nothing: %d %s", b.Status, b.URL)
 	}
 	got := b.Away.Query()
-	if got.Get("error") != "invalid_request" || got.Has("code") || got.Get("state") != "kept" || got.Get("iss") != b.server.Issuer {
+	if got.Get("error") != "invalid_request" || got.Has("code") || got.Get("state") != "kept" ||
+		got.Get("iss") != b.server.Issuer {
 		t.Errorf("the client gets %s", b.Away)
 	}
 	if !strings.Contains(got.Get("error_description"), "code_challenge") {
@@ -141,7 +145,8 @@ func (b *browser) bindsVerifier(t *testing.T, app application, p person) {
 	} {
 		form := b.issue(t, app, p)
 		for range 2 {
-			err := b.server.post(t, "/o/token/", app.auth(), with(form, "code_verifier", wrong.verifier)).refused(400, wrong.code)
+			err := b.server.post(t, "/o/token/", app.auth(), with(form, "code_verifier", wrong.verifier)).refused(400,
+				wrong.code)
 			if err != nil {
 				t.Errorf("verifier %s: %v", wrong.name, err)
 			}

@@ -45,7 +45,8 @@ func TestProfilePage(t *testing.T) {
 // at the field. What nobody has chosen is set by the profile.
 func TestProfilePageContradictions(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", "ALLOWED_REDIRECT_URI_SCHEMES: [http, https]", openidScopes}})
+	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", "ALLOWED_REDIRECT_URI_SCHEMES: [http, https]",
+		openidScopes}})
 	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
 	b := s.signIn(t, root, "/o/applications/")
 	page := func(name string, more ...string) string {
@@ -136,8 +137,10 @@ func (b *browser) wantMistake(t testing.TB, field, begins string) {
 		}
 	}
 	name, named := strings.CutSuffix(summary, ": "+text)
-	if b.Status != http.StatusUnprocessableEntity || !described || !strings.HasPrefix(text, begins) || !named || name == "" {
-		t.Errorf("%s: %d, described %t, in the summary %q, text %q, want %q", field, b.Status, described, summary, text, begins)
+	if b.Status != http.StatusUnprocessableEntity || !described || !strings.HasPrefix(text, begins) || !named ||
+		name == "" {
+		t.Errorf("%s: %d, described %t, in the summary %q, text %q, want %q", field, b.Status, described, summary,
+			text, begins)
 	}
 }
 

@@ -16,7 +16,8 @@ func TestProfileAndTheAlgorithmOfAResource(t *testing.T) {
 		s.mustCLI(t, "", "resource", "add", older, "--name", "Older", "--token-format", "jwt", "--algorithm", "RS256")
 		s.mustCLI(t, "", "resource", "add", newer, "--name", "Newer", "--token-format", "jwt", "--algorithm", "EdDSA")
 		s.mustCLI(t, "", "resource", "add", opaque, "--name", "Opaque", "--token-format", "opaque")
-		plain, keys, h := s.application(t, "--name", "Plain", "--grant", "client_credentials"), newStatementIssuer(t, "bank"), newHolder(t)
+		plain, keys, h := s.application(t, "--name", "Plain", "--grant", "client_credentials"), newStatementIssuer(t, "bank"),
+			newHolder(t)
 		bank := keyHolder{s.application(t, fapiClient(t, keys, "--profile", "fapi2")...), keys}
 		for _, api := range []string{older, newer, opaque} {
 			waitFor(t, "the server knows the resource", func() bool {

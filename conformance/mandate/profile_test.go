@@ -12,13 +12,16 @@ import (
 // fapiClient returns the flags of an application with a key that can have a profile.
 func fapiClient(t testing.TB, keys *statementIssuer, more ...string) []string {
 	t.Helper()
-	return append([]string{"--name", "Bank", "--grant", "authorization_code", "--grant", "client_credentials", "--redirect-uri", "https://bank.example/back",
+	return append([]string{"--name", "Bank", "--grant", "authorization_code", "--grant", "client_credentials",
+		"--redirect-uri", "https://bank.example/back",
 		"--auth-method", "private_key_jwt", "--jwks", keysFile(t, keys.keySet(t))}, more...)
 }
 
 func TestProfile(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true", "AUTHORIZATION_CODE_EXPIRE_SECONDS: 120", openidScopes}})
+		s := startServer(t, options{database: db,
+			provider: []string{"OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true", "AUTHORIZATION_CODE_EXPIRE_SECONDS: 120",
+				openidScopes}})
 		keys := newStatementIssuer(t, "bank")
 		show := func(id string) map[string]any {
 			t.Helper()
@@ -30,8 +33,10 @@ func TestProfile(t *testing.T) {
 			return shown
 		}
 		for profile, want := range map[string]member{
-			"fapi2":                 {"require_pushed_requests": true, "sender_constraint": "dpop", "algorithm": "PS256", "require_signed_request_object": false},
-			"fapi2-message-signing": {"require_pushed_requests": true, "sender_constraint": "dpop", "algorithm": "PS256", "require_signed_request_object": true, "response_algorithm": "PS256"},
+			"fapi2": {"require_pushed_requests": true, "sender_constraint": "dpop", "algorithm": "PS256",
+				"require_signed_request_object": false},
+			"fapi2-message-signing": {"require_pushed_requests": true, "sender_constraint": "dpop", "algorithm": "PS256",
+				"require_signed_request_object": true, "response_algorithm": "PS256"},
 		} {
 			app := s.application(t, fapiClient(t, keys, "--profile", profile)...)
 			got := show(app.ClientID)
@@ -66,7 +71,8 @@ func TestProfile(t *testing.T) {
 				"sender_constraint":            {"--sender-constraint", ""},
 				"profile":                      {"--profile", "fapi3"},
 			} {
-				r := s.cli(t, "", append([]string{"application", "add"}, fapiClient(t, keys, append([]string{"--profile", "fapi2-message-signing"}, args...)...)...)...)
+				r := s.cli(t, "", append([]string{"application", "add"},
+					fapiClient(t, keys, append([]string{"--profile", "fapi2-message-signing"}, args...)...)...)...)
 				if r.code == 0 || !strings.Contains(r.stderr, "mandate: "+strings.TrimSuffix(args[0], "=false")+":") {
 					t.Errorf("%s: %d %s", field, r.code, r.stderr)
 				}
@@ -80,9 +86,11 @@ func TestProfile(t *testing.T) {
 // contradictingMembers checks that a registration cannot send a member that contradicts its profile.
 func (s *server) contradictingMembers(t *testing.T, keys *statementIssuer) {
 	initial := s.initialToken(t, "--uses", "50", "--may", "authorization_code")
-	for name, value := range (member{"require_pushed_authorization_requests": false, "dpop_bound_access_tokens": false, "require_signed_request_object": false,
-		"id_token_signed_response_alg": "RS256", "authorization_signed_response_alg": "RS256", "introspection_signed_response_alg": "RS256",
-		"response_modes": []string{"query"}, "tls_client_certificate_bound_access_tokens": false}) {
+	for name, value := range (member{"require_pushed_authorization_requests": false, "dpop_bound_access_tokens": false,
+		"require_signed_request_object": false,
+		"id_token_signed_response_alg":  "RS256", "authorization_signed_response_alg": "RS256",
+		"introspection_signed_response_alg": "RS256",
+		"response_modes":                    []string{"query"}, "tls_client_certificate_bound_access_tokens": false}) {
 		metadata := member{"redirect_uris": []string{"https://bank.example/back"}, "profile": "fapi2-message-signing",
 			"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)), name: value}
 		a := s.send(t, http.MethodPost, s.Issuer+"/register/", bearer(initial), metadata)

@@ -8,8 +8,8 @@ import (
 	"mandate/testkit/port"
 )
 
-// The printed settings are the whole of what a person copies: with a word of them wrong, nobody gets in. Apache reads them
-// as they are.
+// The printed settings are the whole of what a person copies: with a word of them wrong, nobody gets in. Apache reads
+// them as they are.
 func TestSettingsOfApacheSignPeopleIn(t *testing.T) {
 	t.Parallel()
 	apacheIsInstalled(t)

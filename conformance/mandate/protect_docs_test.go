@@ -69,11 +69,13 @@ func TestProtectDocs(t *testing.T) {
 		case f.install != "":
 			fmt.Fprintf(&text, "    %s\n\n", f.install)
 		default:
-			text.WriteString("With `spring-boot-starter-web` and `spring-boot-starter-oauth2-resource-server`, Spring Boot 3.5.\n\n")
+			text.WriteString("With `spring-boot-starter-web` and `spring-boot-starter-oauth2-resource-server`, Spring Boot " +
+				"3.5.\n\n")
 		}
 		if !run[f.jwt] || !run[f.introspection] {
 			text.WriteString(
-				"**These lines were written from the documents of ASP.NET. Nobody has compiled or run them here**, unlike those of " +
+				"**These lines were written from the documents of ASP.NET. Nobody has compiled or run them here**, unlike those " +
+					"of " +
 					"the other sections: try them with a token of each kind that they must refuse.\n\n",
 			)
 		}

@@ -186,8 +186,8 @@ func (p protected) start(t testing.TB, issuer string, environ ...string) string 
 	return "http://" + address + "/orders"
 }
 
-// checkProtected sends a request with a value of Authorization, and checks the status, the challenge and, if the request
-// is accepted, whom it is for.
+// checkProtected sends a request with a value of Authorization, and checks the status, the challenge and, if the
+// request is accepted, whom it is for.
 func checkProtected(t testing.TB, address, what, authorization string, status int, want string) {
 	t.Helper()
 	got, challenge, body := calls(t, address, authorization)
@@ -326,8 +326,9 @@ func newKeySet(t testing.TB) *keySet {
 			http.Error(w, "there is nothing", http.StatusServiceUnavailable)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []member{{"kty": "RSA", "kid": "one", "use": "sig", "alg": "RS256",
-			"n": base64url(key.N.Bytes()), "e": base64url(big.NewInt(int64(key.E)).Bytes())}}})
+		_ = json.NewEncoder(w).Encode(
+			map[string]any{"keys": []member{{"kty": "RSA", "kid": "one", "use": "sig", "alg": "RS256",
+				"n": base64url(key.N.Bytes()), "e": base64url(big.NewInt(int64(key.E)).Bytes())}}})
 	}))
 	t.Cleanup(k.Close)
 	return k
@@ -337,7 +338,8 @@ func newKeySet(t testing.TB) *keySet {
 func (k *keySet) signed(t testing.TB, header, claims member) string {
 	t.Helper()
 	first := member{"alg": "RS256", "typ": "at+jwt", "kid": "one"}
-	all := member{"iss": k.URL + "/o", "aud": protectedAPI, "exp": time.Now().Add(time.Minute).Unix(), "iat": time.Now().Unix(),
+	all := member{"iss": k.URL + "/o", "aud": protectedAPI, "exp": time.Now().Add(time.Minute).Unix(),
+		"iat": time.Now().Unix(),
 		"sub": "subject", "client_id": "caller", "jti": "jti", "scope": "read"}
 	for _, changed := range []struct{ of, by member }{{all, claims}, {first, header}} {
 		maps.Copy(changed.of, changed.by)
@@ -353,9 +355,9 @@ func (k *keySet) signed(t testing.TB, header, claims member) string {
 	return signHeader(t, first, all, k.key)
 }
 
-// TestAttackProtectAnAPI forges tokens with the key of the server, which an attacker does not have: a program must check
-// each claim by itself. RFC 9068 §4 lists the checks; RFC 8725 §3 names alg none, the confusion of HS256 with RS256, and
-// the use of one kind of JWT in place of another.
+// TestAttackProtectAnAPI forges tokens with the key of the server, which an attacker does not have: a program must
+// check each claim by itself. RFC 9068 §4 lists the checks; RFC 8725 §3 names alg none, the confusion of HS256 with
+// RS256, and the use of one kind of JWT in place of another.
 func TestAttackProtectAnAPI(t *testing.T) {
 	ownProcesses(t)
 	t.Parallel()
@@ -388,8 +390,10 @@ func TestAttackProtectAnAPI(t *testing.T) {
 			}
 			for what, claims := range map[string]member{
 				"expired": {"exp": past}, "no exp": {"exp": nil}, "not yet": {"nbf": future},
-				"another issuer": {"iss": "https://evil.example/o"}, "no issuer": {"iss": nil}, "a longer issuer": {"iss": k.URL + "/o/"},
-				"another audience": {"aud": "https://other.example"}, "no audience": {"aud": nil}, "a longer audience": {"aud": protectedAPI + ".evil.example"},
+				"another issuer": {"iss": "https://evil.example/o"}, "no issuer": {"iss": nil},
+				"a longer issuer":  {"iss": k.URL + "/o/"},
+				"another audience": {"aud": "https://other.example"}, "no audience": {"aud": nil},
+				"a longer audience":      {"aud": protectedAPI + ".evil.example"},
 				"other audiences":        {"aud": []string{"https://other.example", "https://third.example"}},
 				"bound to a key":         {"cnf": member{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},
 				"bound to a certificate": {"cnf": member{"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}},
@@ -412,8 +416,9 @@ func TestAttackProtectAnAPI(t *testing.T) {
 	}
 }
 
-// TestAttackProtectAnAPIByIntrospection gives each program answers that the server could give, with one member changed. A token
-// that is bound to a key or a certificate is no bearer token (RFC 9449 §7.1, RFC 8705 §3): whoever stole it would be let in.
+// TestAttackProtectAnAPIByIntrospection gives each program answers that the server could give, with one member changed.
+// A token that is bound to a key or a certificate is no bearer token (RFC 9449 §7.1, RFC 8705 §3): whoever stole it
+// would be let in.
 func TestAttackProtectAnAPIByIntrospection(t *testing.T) {
 	ownProcesses(t)
 	t.Parallel()
@@ -423,15 +428,17 @@ func TestAttackProtectAnAPIByIntrospection(t *testing.T) {
 		status  int
 		says    string
 	}{
-		"good":                       {nil, http.StatusOK, "subject"},
-		"not-active":                 {member{"active": false}, http.StatusUnauthorized, "invalid_token"},
-		"of-the-type-DPoP":           {member{"token_type": "DPoP"}, http.StatusUnauthorized, "invalid_token"},
-		"of-the-type-N_A":            {member{"token_type": "N_A"}, http.StatusUnauthorized, "invalid_token"},
-		"bound-to-a-key":             {member{"cnf": member{"jkt": "thumbprint"}}, http.StatusUnauthorized, "invalid_token"},
-		"bound-to-a-certificate":     {member{"cnf": member{"x5t#S256": "thumbprint"}}, http.StatusUnauthorized, "invalid_token"},
+		"good":             {nil, http.StatusOK, "subject"},
+		"not-active":       {member{"active": false}, http.StatusUnauthorized, "invalid_token"},
+		"of-the-type-DPoP": {member{"token_type": "DPoP"}, http.StatusUnauthorized, "invalid_token"},
+		"of-the-type-N_A":  {member{"token_type": "N_A"}, http.StatusUnauthorized, "invalid_token"},
+		"bound-to-a-key":   {member{"cnf": member{"jkt": "thumbprint"}}, http.StatusUnauthorized, "invalid_token"},
+		"bound-to-a-certificate": {member{"cnf": member{"x5t#S256": "thumbprint"}}, http.StatusUnauthorized,
+			"invalid_token"},
 		"bound-to-what-nobody-knows": {member{"cnf": member{}}, http.StatusUnauthorized, "invalid_token"},
-		"with-another-scope":         {member{"scope": "reader write"}, http.StatusForbidden, "insufficient_scope"},
-		"without-a-scope":            {member{"scope": nil}, http.StatusForbidden, "insufficient_scope"},
+		"with-another-scope": {member{"scope": "reader write"}, http.StatusForbidden,
+			"insufficient_scope"},
+		"without-a-scope":                         {member{"scope": nil}, http.StatusForbidden, "insufficient_scope"},
 		"which-the-server-cannot-say-as-it-fails": {nil, http.StatusInternalServerError, ""},
 		"which-a-page-answers":                    {nil, http.StatusInternalServerError, ""},
 	}

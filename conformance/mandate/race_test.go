@@ -26,7 +26,8 @@ func TestRace(t *testing.T) {
 			t.Run(name+"/code_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.web) })
 			t.Run(name+"/code_of_a_public_client_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.phone) })
 			t.Run(name+"/device_code_is_spent_once", func(t *testing.T) { one.raceDevice(t, nodes[:n]) })
-			t.Run(name+"/code_of_a_client_with_a_document_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.agent) })
+			t.Run(name+"/code_of_a_client_with_a_document_is_spent_once",
+				func(t *testing.T) { one.raceCode(t, nodes[:n], one.agent) })
 			t.Run(name+"/right_and_wrong_verifiers", func(t *testing.T) { one.raceVerifier(t, nodes[:n]) })
 			t.Run(name+"/refresh_token_is_spent_once", func(t *testing.T) { one.raceRefresh(t, nodes[:n]) })
 			t.Run(name+"/refresh_against_revocation", func(t *testing.T) { one.raceRevocation(t, nodes[:n]) })
@@ -53,7 +54,8 @@ func TestRaceFirstAdministrator(t *testing.T) {
 		nodes := []*server{one, one.node(t)}
 		password, link := one.secret("correct horse battery staple"), one.firstLink(t)
 		answers := parallel(t, crowd, func(i int) (answer, error) {
-			return nodes[i%len(nodes)].tryPost("/setup/"+link+"/", sameSite, params("username", fmt.Sprint("first", i), "password", password))
+			return nodes[i%len(nodes)].tryPost("/setup/"+link+"/", sameSite,
+				params("username", fmt.Sprint("first", i), "password", password))
 		})
 		winner := -1
 		for i, a := range answers {
@@ -166,7 +168,8 @@ func (v *fixture) raceDevice(t *testing.T, nodes []*server) {
 func (v *fixture) raceVerifier(t *testing.T, nodes []*server) {
 	form := v.signedIn(t, v.alice).issue(t, v.web, v.alice)
 	other, _ := newPKCE()
-	wrong := []url.Values{with(form, "code_verifier", other), with(form, "code_verifier", ""), with(form, "redirect_uri", rivalURI)}
+	wrong := []url.Values{with(form, "code_verifier", other), with(form, "code_verifier", ""),
+		with(form, "redirect_uri", rivalURI)}
 	answers := parallel(t, crowd, func(i int) (answer, error) {
 		if i == crowd/2 {
 			return nodes[0].tryPost("/o/token/", v.web.auth(), form)
@@ -178,7 +181,8 @@ func (v *fixture) raceVerifier(t *testing.T, nodes []*server) {
 			t.Errorf("request %d: %d %s", i, a.Status, a.Body)
 		}
 	}
-	if family := v.tokens(t, answers[crowd/2]); family.AccessToken != "" && !v.active(t, v.asker.auth(), family.AccessToken) {
+	if family := v.tokens(t, answers[crowd/2]); family.AccessToken != "" &&
+		!v.active(t, v.asker.auth(), family.AccessToken) {
 		t.Error("requests that proved nothing ended the family")
 	}
 }

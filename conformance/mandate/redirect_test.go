@@ -26,7 +26,8 @@ const (
 func TestRedirect(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
-		app := v.application(t, "--name", "Redirected", "--skip-consent", "--grant", "authorization_code", "--redirect-uri", httpsURI,
+		app := v.application(t, "--name", "Redirected", "--skip-consent", "--grant", "authorization_code",
+			"--redirect-uri", httpsURI,
 			"--redirect-uri", loopbackURI, "--redirect-uri", privateURI, "--redirect-uri", ipv6URI, "--redirect-uri", nameURI)
 		t.Run("exact_match", func(t *testing.T) { v.redirectsExactly(t, app) })
 		t.Run("classes_of_attacks", func(t *testing.T) { v.refusesAttacks(t, app) })
@@ -84,7 +85,8 @@ func (v *fixture) redirectsExactly(t *testing.T, app application) {
 			v.wantProven(t, app, mutated, registered(mutated))
 		}
 	}
-	for _, uri := range []string{"http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb", "http://[::1]:8123/cb"} {
+	for _, uri := range []string{"http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb",
+		"http://[::1]:8123/cb"} {
 		v.wantProven(t, app, uri, true)
 	}
 }
@@ -111,33 +113,46 @@ func (v *fixture) refusesAttacks(t *testing.T, app application) {
 	for _, uri := range []string{
 		"https://evil.example/cb", "//app.example.com/cb?tenant=1", "/cb", "cb", "https:app.example.com/cb",
 		"https://app.example.com@evil.example/cb?tenant=1", "https://evil@app.example.com/cb?tenant=1",
-		"https://app.example.com.evil.example/cb?tenant=1", "https://app.example.com:443/cb?tenant=1", "https://app.example.com./cb?tenant=1",
-		"https://app.example.com/cb/../cb?tenant=1", "https://app.example.com/./cb?tenant=1", "https://app.example.com/cb?tenant=1&x=y",
-		"https://app.example.com/cb?tenant=1#fragment", "https://app.example.com/cb;x?tenant=1", "https://app.example.com\\@evil.example/cb?tenant=1",
-		"https://evil.example\\@app.example.com/cb?tenant=1", "https://evil.example#@app.example.com/cb?tenant=1", "https://аpp.example.com/cb?tenant=1",
+		"https://app.example.com.evil.example/cb?tenant=1", "https://app.example.com:443/cb?tenant=1",
+		"https://app.example.com./cb?tenant=1",
+		"https://app.example.com/cb/../cb?tenant=1", "https://app.example.com/./cb?tenant=1",
+		"https://app.example.com/cb?tenant=1&x=y",
+		"https://app.example.com/cb?tenant=1#fragment", "https://app.example.com/cb;x?tenant=1",
+		"https://app.example.com\\@evil.example/cb?tenant=1",
+		"https://evil.example\\@app.example.com/cb?tenant=1", "https://evil.example#@app.example.com/cb?tenant=1",
+		"https://аpp.example.com/cb?tenant=1",
 		"http://app.example.com/cb?tenant=1", "HTTPS://app.example.com/cb?tenant=1", "https://APP.example.com/cb?tenant=1",
 		// CVE-2020-15233 and the loopback exception: host, path, query, user and scheme stay.
-		"http://127.0.0.1:8123/cb?x=y", "http://127.0.0.1:8123/cb#x", "http://127.0.0.1:8123/", "http://127.0.0.1:8123", "http://127.0.0.1:8123/cb/",
-		"http://evil@127.0.0.1:8123/cb", "http://127.0.0.1:8123@evil.example/cb", "http://127.0.0.1.evil.example:8123/cb", "https://127.0.0.1:8123/cb",
-		"http://127.0.0.1:/cb", "http://127.0.0.1:-1/cb", "http://127.0.0.1:123456/cb", "http://127.0.0.1:80a/cb", "http://127.0.0.1:٨/cb",
-		"http://127.0.0.2:8123/cb", "http://127.1:8123/cb", "http://2130706433:8123/cb", "http://0177.0.0.1/cb", "http://0.0.0.0:8123/cb",
-		"http://[::ffff:127.0.0.1]:8123/cb", "http://[0:0:0:0:0:0:0:1]/cb", "http://[::1%25lo]/cb", "http://localhost:8124/cb", "http://localhost/cb",
+		"http://127.0.0.1:8123/cb?x=y", "http://127.0.0.1:8123/cb#x", "http://127.0.0.1:8123/", "http://127.0.0.1:8123",
+		"http://127.0.0.1:8123/cb/",
+		"http://evil@127.0.0.1:8123/cb", "http://127.0.0.1:8123@evil.example/cb", "http://127.0.0.1.evil.example:8123/cb",
+		"https://127.0.0.1:8123/cb",
+		"http://127.0.0.1:/cb", "http://127.0.0.1:-1/cb", "http://127.0.0.1:123456/cb", "http://127.0.0.1:80a/cb",
+		"http://127.0.0.1:٨/cb",
+		"http://127.0.0.2:8123/cb", "http://127.1:8123/cb", "http://2130706433:8123/cb", "http://0177.0.0.1/cb",
+		"http://0.0.0.0:8123/cb",
+		"http://[::ffff:127.0.0.1]:8123/cb", "http://[0:0:0:0:0:0:0:1]/cb", "http://[::1%25lo]/cb",
+		"http://localhost:8124/cb", "http://localhost/cb",
 		"com.example.app://cb", "com.example.app:/cb/", "com.example.app.evil:/cb", "COM.example.app:/cb",
-		"javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "about:blank", "https://*/cb", "https://app.example.com/*", "null", " ", "\x00",
-		httpsURI + "\x00", httpsURI + "\r\nX-Injected: 1", httpsURI + "\xff", httpsURI + " https://evil.example/", httpsURI + "," + loopbackURI,
+		"javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "about:blank", "https://*/cb",
+		"https://app.example.com/*", "null", " ", "\x00",
+		httpsURI + "\x00", httpsURI + "\r\nX-Injected: 1", httpsURI + "\xff", httpsURI + " https://evil.example/",
+		httpsURI + "," + loopbackURI,
 		strings.Repeat("https://app.example.com/cb?tenant=1", 100),
 	} {
 		v.wantProven(t, app, uri, false)
 	}
 	t.Run("unknown_client", func(t *testing.T) {
-		for _, id := range []string{"nobody", "", app.ClientID + "x", strings.ToLower(app.ClientID + "X"), app.ClientID + " ", app.ClientID + "\x00", "<script>alert(1)</script>"} {
+		for _, id := range []string{"nobody", "", app.ClientID + "x", strings.ToLower(app.ClientID + "X"), app.ClientID + " ",
+			app.ClientID + "\x00", "<script>alert(1)</script>"} {
 			for _, uri := range []string{httpsURI, "https://evil.example/", "javascript:alert(1)"} {
 				query := params("client_id", id, "redirect_uri", uri, "response_type", "code")
 				a := v.get(t, "/o/authorize/?"+query.Encode(), nobody)
 				if a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" {
 					t.Errorf("client %q at %q: %d, Location %q", id, uri, a.Status, a.Header.Get("Location"))
 				}
-				if strings.Contains(a.Body, "<script>alert") || strings.Contains(a.Body, `href="javascript:`) || strings.Contains(a.Body, `href="https://evil`) {
+				if strings.Contains(a.Body, "<script>alert") || strings.Contains(a.Body, `href="javascript:`) ||
+					strings.Contains(a.Body, `href="https://evil`) {
 					t.Errorf("client %q at %q: the page has what the request said in it:\n%s", id, uri, a.Body)
 				}
 			}
@@ -146,7 +161,8 @@ func (v *fixture) refusesAttacks(t *testing.T, app application) {
 	t.Run("signed_in", func(t *testing.T) {
 		b := v.signedIn(t, v.alice)
 		for _, uri := range []string{"https://evil.example/", "//evil.example", "javascript:alert(1)", loopbackURI + "x"} {
-			for _, more := range [][]string{nil, {"scope", "nonsense"}, {"response_type", ""}, {"prompt", "none"}, {"code_challenge", ""}} {
+			for _, more := range [][]string{nil, {"scope", "nonsense"}, {"response_type", ""}, {"prompt", "none"},
+				{"code_challenge", ""}} {
 				address, _ := v.authorizeURL(app, append(more, "redirect_uri", uri)...)
 				b.open(t, address)
 				if b.Status != http.StatusBadRequest || b.Away != nil || len(b.Hops) != 0 {
@@ -160,7 +176,8 @@ func (v *fixture) refusesAttacks(t *testing.T, app application) {
 // CVE-2025-4143: a redirect URI that is removed while the consent page is open is not
 // used.
 func (v *fixture) checksAgain(t *testing.T) {
-	app := v.application(t, "--name", "Moving", "--grant", "authorization_code", "--redirect-uri", "https://old.example/cb", "--redirect-uri", "https://new.example/cb")
+	app := v.application(t, "--name", "Moving", "--grant", "authorization_code", "--redirect-uri",
+		"https://old.example/cb", "--redirect-uri", "https://new.example/cb")
 	root, alice := v.signedIn(t, v.admin), v.signedIn(t, v.alice)
 	ticket := alice.ticket(t, app)
 	code := v.signedIn(t, v.bob).issue(t, app, v.bob)
@@ -178,7 +195,8 @@ func (v *fixture) checksAgain(t *testing.T) {
 
 // RFC 6749 §3.1: no parameter appears twice (CVE-2026-9689).
 func (v *fixture) refusesPollution(t *testing.T, app application) {
-	address, _ := v.authorizeURL(app, "redirect_uri", httpsURI, "state", "kept", "scope", "read", "response_mode", "query", "unknown", "1")
+	address, _ := v.authorizeURL(app, "redirect_uri", httpsURI, "state", "kept", "scope", "read", "response_mode", "query",
+		"unknown", "1")
 	b := v.signedIn(t, v.alice)
 	at, err := url.Parse(address)
 	if err != nil {
@@ -187,7 +205,8 @@ func (v *fixture) refusesPollution(t *testing.T, app application) {
 	for name, values := range at.Query() {
 		one, base := url.Values{name: values}.Encode(), v.URL+"/o/authorize/?"+with(at.Query(), name, "").Encode()
 		evil, empty := url.Values{name: {"https://evil.example/"}}.Encode(), name+"="
-		for _, pair := range []string{one + "&" + one, one + "&" + evil, evil + "&" + one, one + "&" + empty, empty + "&" + one} {
+		for _, pair := range []string{one + "&" + one, one + "&" + evil, evil + "&" + one, one + "&" + empty,
+			empty + "&" + one} {
 			b.open(t, base+"&"+pair)
 			if name == "client_id" || name == "redirect_uri" {
 				if b.Status != http.StatusBadRequest || b.Away != nil {
@@ -195,7 +214,8 @@ func (v *fixture) refusesPollution(t *testing.T, app application) {
 				}
 				continue
 			}
-			if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" || b.Away.Query().Has("code") || b.Away.Host != "app.example.com" {
+			if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" || b.Away.Query().Has("code") ||
+				b.Away.Host != "app.example.com" {
 				t.Errorf("%s: %d, away %v", pair, b.Status, b.Away)
 			}
 		}
@@ -231,7 +251,8 @@ func (v *fixture) logsInFirst(t *testing.T) {
 			}
 			got := b.Away.Query()
 			// RFC 9207 §2: errors contain iss too.
-			if got.Get("error") != c.code || got.Get("iss") != v.Issuer || got.Has("code") || strings.ContainsFunc(got.Get("error_description"), notNQSCHAR) {
+			if got.Get("error") != c.code || got.Get("iss") != v.Issuer || got.Has("code") ||
+				strings.ContainsFunc(got.Get("error_description"), notNQSCHAR) {
 				t.Errorf("the client gets %s", b.Away)
 			}
 		})
@@ -256,8 +277,10 @@ func (v *fixture) returnsState(t *testing.T, app application) {
 	}
 	b := v.signedIn(t, v.alice)
 	for _, uri := range []string{httpsURI, privateURI, "http://127.0.0.1:9/cb"} {
-		for _, state := range []string{"", "x", printable, "a b+c%20d%2Bé漢字\U0001f511", "%", "%zz", "&code=stolen&iss=https://evil.example", "#fragment",
-			"a\r\nX-Injected: 1", "\t", strings.Repeat("%", 4096), strings.Repeat("漢", 1365), strings.Repeat(printable, 44)[:4096]} {
+		for _, state := range []string{"", "x", printable, "a b+c%20d%2Bé漢字\U0001f511", "%", "%zz",
+			"&code=stolen&iss=https://evil.example", "#fragment",
+			"a\r\nX-Injected: 1", "\t", strings.Repeat("%", 4096), strings.Repeat("漢", 1365),
+			strings.Repeat(printable, 44)[:4096]} {
 			address, _ := v.authorizeURL(app, "redirect_uri", uri, "state", state)
 			for _, more := range []string{"", "&scope=nonsense"} {
 				b.open(t, address+more)
@@ -298,7 +321,8 @@ func (v *fixture) wantState(t testing.TB, b *browser, uri, state string) {
 	if state == "" {
 		want = nil
 	}
-	if !slices.Equal(got["state"], want) || !slices.Equal(got["iss"], []string{v.Issuer}) || len(got["code"])+len(got["error"]) != 1 {
+	if !slices.Equal(got["state"], want) || !slices.Equal(got["iss"], []string{v.Issuer}) || len(got["code"])+
+		len(got["error"]) != 1 {
 		t.Errorf("state %.60q: the client gets %.200s", state, location)
 	}
 }
@@ -307,12 +331,18 @@ func (v *fixture) wantState(t testing.TB, b *browser, uri, state string) {
 // site (CVE-2019-3778 and similar).
 func (v *fixture) staysHome(t *testing.T) {
 	for _, next := range []string{
-		"https://evil.example/", "//evil.example/", "///evil.example/", "////evil.example", "/\\evil.example/", "\\\\evil.example/", "\\/evil.example/",
-		"/\t/evil.example/", "/\n/evil.example", "/\r\n/evil.example/", "\t//evil.example/", " //evil.example/", "\x00//evil.example/", "/%5cevil.example/", "/%2fevil.example/",
-		"/%09/evil.example/", "/.//evil.example/", "/..//evil.example/", "/x/..//evil.example/", "/./\\evil.example", "/%2e%2e//evil.example/", "/x/%2e%2e//evil.example/",
-		"javascript:alert(1)", "JavaScript:alert(1)", "data:text/html,x", "https:evil.example", "https:/evil.example", "http:///evil.example/",
-		"evil.example", ".evil.example", "@evil.example", ":80", "?next=//evil.example", "#", "//", "/\u2028/evil.example/", "/\xff/evil.example/",
-		v.BaseURL + "@evil.example/", v.BaseURL + ".evil.example/", v.BaseURL + "//evil.example/", v.BaseURL + "\\@evil.example", "http://user@" + strings.TrimPrefix(v.BaseURL, "http://") + "@evil.example/",
+		"https://evil.example/", "//evil.example/", "///evil.example/", "////evil.example", "/\\evil.example/",
+		"\\\\evil.example/", "\\/evil.example/",
+		"/\t/evil.example/", "/\n/evil.example", "/\r\n/evil.example/", "\t//evil.example/", " //evil.example/",
+		"\x00//evil.example/", "/%5cevil.example/", "/%2fevil.example/",
+		"/%09/evil.example/", "/.//evil.example/", "/..//evil.example/", "/x/..//evil.example/", "/./\\evil.example",
+		"/%2e%2e//evil.example/", "/x/%2e%2e//evil.example/",
+		"javascript:alert(1)", "JavaScript:alert(1)", "data:text/html,x", "https:evil.example", "https:/evil.example",
+		"http:///evil.example/",
+		"evil.example", ".evil.example", "@evil.example", ":80", "?next=//evil.example", "#", "//", "/\u2028/evil.example/",
+		"/\xff/evil.example/",
+		v.BaseURL + "@evil.example/", v.BaseURL + ".evil.example/", v.BaseURL + "//evil.example/",
+		v.BaseURL + "\\@evil.example", "http://user@" + strings.TrimPrefix(v.BaseURL, "http://") + "@evil.example/",
 		"/account/\r\nSet-Cookie: mandate_session=planted", strings.Repeat("/", 9000) + "evil.example",
 	} {
 		page := v.get(t, "/login/?next="+url.QueryEscape(next), nobody)
@@ -323,7 +353,8 @@ func (v *fixture) staysHome(t *testing.T) {
 		if a.Status != http.StatusSeeOther && a.Status != http.StatusBadRequest {
 			t.Errorf("next %.60q: %d", next, a.Status)
 		}
-		if at := asBrowser(v.URL+"/login/", a.Header.Get("Location")); at.Host != strings.TrimPrefix(v.URL, "http://") || at.Scheme != "http" {
+		if at := asBrowser(v.URL+"/login/", a.Header.Get("Location")); at.Host != strings.TrimPrefix(v.URL, "http://") ||
+			at.Scheme != "http" {
 			t.Errorf("next %.60q leads to %q", next, a.Header.Get("Location"))
 		}
 		for _, cookie := range a.Header.Values("Set-Cookie") {
@@ -336,7 +367,8 @@ func (v *fixture) staysHome(t *testing.T) {
 		sameSite(r, form)
 		withCookie("any", "cookie")(r, form)
 	}
-	for _, next := range []string{"/account/", "/o/applications/?page=1&q=%2F%2Fevil", "/o/authorize/?state=https%3A%2F%2Fevil.example%2F&x=//y"} {
+	for _, next := range []string{"/account/", "/o/applications/?page=1&q=%2F%2Fevil",
+		"/o/authorize/?state=https%3A%2F%2Fevil.example%2F&x=//y"} {
 		a := v.post(t, "/login/", visitor, params("username", v.bob.Name, "password", v.bob.Password, "next", next))
 		if a.Header.Get("Location") != next {
 			t.Errorf("next %q leads to %q", next, a.Header.Get("Location"))
@@ -378,9 +410,12 @@ func (v *fixture) redirectsBy303(t *testing.T) {
 	address, _ := v.authorizeURL(v.phone)
 	step("approve", func() { b.authorize(t, address, v.alice, "approve") })
 	step("deny", func() { b.authorize(t, address, v.alice, "deny") })
-	step("authorize by POST", func() { b.send(t, "/o/authorize/", params("client_id", v.web.ClientID, "redirect_uri", webURI)) })
+	step("authorize by POST",
+		func() { b.send(t, "/o/authorize/", params("client_id", v.web.ClientID, "redirect_uri", webURI)) })
 	step("register", func() {
-		b.send(t, "/o/applications/register/", url.Values{"name": {"Mine"}, "client_type": {"confidential"}, "grant_type": {"client_credentials"}, "scope": {"read"}})
+		b.send(t, "/o/applications/register/",
+			url.Values{"name": {"Mine"}, "client_type": {"confidential"}, "grant_type": {"client_credentials"},
+				"scope": {"read"}})
 	})
 	mine := b.URL.Path
 	step("update", func() {
@@ -391,14 +426,16 @@ func (v *fixture) redirectsBy303(t *testing.T) {
 	step("delete", func() { b.send(t, mine+"delete/", nil) })
 	step("password", func() {
 		v.alice.Password = v.alice.Password + "!"
-		b.send(t, "/account/password/", params("current_password", strings.TrimSuffix(v.alice.Password, "!"), "new_password", v.alice.Password))
+		b.send(t, "/account/password/", params("current_password", strings.TrimSuffix(v.alice.Password, "!"), "new_password",
+			v.alice.Password))
 	})
 	step("log out", func() { b.send(t, "/logout/", nil) })
 	step("a page without a session", func() { b.open(t, "/account/") })
 	step("log in", func() { b.logIn(t, v.alice) })
 	// A path with or without a trailing slash is answered, and never redirected to the
 	// other.
-	for _, path := range []string{"/o/token", "/o/token/", "/o/introspect", "/o/revoke", "/o/revoke_token", "/o//token/", "/o/./token/", "/login", "//login/", "/o/TOKEN/"} {
+	for _, path := range []string{"/o/token", "/o/token/", "/o/introspect", "/o/revoke", "/o/revoke_token", "/o//token/",
+		"/o/./token/", "/login", "//login/", "/o/TOKEN/"} {
 		a := v.post(t, path, nobody, params("grant_type", "client_credentials"))
 		if a.Status >= 300 && a.Status < 400 || a.Status >= 500 {
 			t.Errorf("POST %s: %d to %q", path, a.Status, a.Header.Get("Location"))

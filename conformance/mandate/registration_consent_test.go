@@ -17,13 +17,19 @@ func TestRegistrationPagesAtConsent(t *testing.T) {
 		name, metadata, redirect string
 		shown, hidden            []string
 	}{
-		{"own pages", `{"client_name":"Own","redirect_uris":["https://own.example/cb"],"client_uri":"https://own.example/","policy_uri":"https://own.example/policy","tos_uri":"https://OWN.example/terms","logo_uri":"https://own.example/logo.png"}`,
-			"https://own.example/cb", []string{`href="https://own.example/"`, `href="https://own.example/policy"`, `href="https://OWN.example/terms"`}, []string{"logo.png"}},
-		{"pages of others", `{"client_name":"Bank","redirect_uris":["https://evil.example/cb"],"client_uri":"https://bank.example/","policy_uri":"https://bank.example.evil.example/policy","tos_uri":"http://evil.example/terms"}`,
+		{"own pages",
+			`{"client_name":"Own","redirect_uris":["https://own.example/cb"],"client_uri":"https://own.example/","policy_uri":"https://own.example/policy","tos_uri":"https://OWN.example/terms","logo_uri":"https://own.example/logo.png"}`,
+			"https://own.example/cb",
+			[]string{`href="https://own.example/"`, `href="https://own.example/policy"`, `href="https://OWN.example/terms"`},
+			[]string{"logo.png"}},
+		{"pages of others",
+			`{"client_name":"Bank","redirect_uris":["https://evil.example/cb"],"client_uri":"https://bank.example/","policy_uri":"https://bank.example.evil.example/policy","tos_uri":"http://evil.example/terms"}`,
 			"https://evil.example/cb", nil, []string{"bank.example", "/terms"}},
-		{"a program on this computer", `{"client_name":"Local","redirect_uris":["http://localhost/cb"],"policy_uri":"https://localhost/policy","tos_uri":"https://bank.example/terms"}`,
+		{"a program on this computer",
+			`{"client_name":"Local","redirect_uris":["http://localhost/cb"],"policy_uri":"https://localhost/policy","tos_uri":"https://bank.example/terms"}`,
 			"http://localhost:4711/cb", nil, []string{"/policy", "/terms"}},
-		{"markup", `{"client_name":"<b>Markup</b>","redirect_uris":["https://own.example/markup"],"tos_uri":"https://own.example/?a=1&b='onclick=alert(1)"}`,
+		{"markup",
+			`{"client_name":"<b>Markup</b>","redirect_uris":["https://own.example/markup"],"tos_uri":"https://own.example/?a=1&b='onclick=alert(1)"}`,
 			"https://own.example/markup", []string{"&lt;b&gt;Markup"}, []string{"<b>Markup", " onclick"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,9 +55,12 @@ func TestRegistrationPagesAtConsent(t *testing.T) {
 
 // OIDC Registration §2.1: a person reads the name and the description of a scope in the language of the page.
 func TestConsentInTheLanguageOfThePerson(t *testing.T) {
-	s := startServer(t, options{provider: append([]string{"SCOPES: {read: {en: Read your data, de: Ihre Daten lesen}, write: Write them}"}, openClients...)})
+	s := startServer(t, options{
+		provider: append([]string{"SCOPES: {read: {en: Read your data, de: Ihre Daten lesen}, write: Write them}"},
+			openClients...)})
 	alice := s.person(t, "alice")
-	app := asApplication(s.registers(t, nobody, `{"client_name":"Holiday Planner","client_name#de":"Ferienplaner","policy_uri":"https://own.example/policy","policy_uri#de":"https://own.example/datenschutz","redirect_uris":["https://own.example/cb"]}`), "https://own.example/cb")
+	app := asApplication(s.registers(t, nobody,
+		`{"client_name":"Holiday Planner","client_name#de":"Ferienplaner","policy_uri":"https://own.example/policy","policy_uri#de":"https://own.example/datenschutz","redirect_uris":["https://own.example/cb"]}`), "https://own.example/cb")
 	for language, want := range map[string][4]string{
 		"de": {"Ferienplaner", "Ihre Daten lesen", "Write them", "https://own.example/datenschutz"},
 		"fr": {"Holiday Planner", "Read your data", "Write them", "https://own.example/policy"},

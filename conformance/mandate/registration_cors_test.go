@@ -23,10 +23,12 @@ func TestRegistrationFromBrowsers(t *testing.T) {
 		}
 		return a.Header
 	}
-	for path, methods := range map[string]string{"/o/register/": "POST", "/o/register": "POST", "/o/register/some-client/": "GET PUT DELETE", "/o/register/some-client": "GET PUT DELETE"} {
+	for path, methods := range map[string]string{"/o/register/": "POST", "/o/register": "POST",
+		"/o/register/some-client/": "GET PUT DELETE", "/o/register/some-client": "GET PUT DELETE"} {
 		for method := range strings.FieldsSeq(methods) {
 			h := preflight(path, method)
-			if h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Credentials") != "" || !strings.Contains(h.Get("Access-Control-Allow-Methods"), method) {
+			if h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Credentials") != "" ||
+				!strings.Contains(h.Get("Access-Control-Allow-Methods"), method) {
 				t.Errorf("%s %s: %v", method, path, h)
 			}
 			for _, name := range []string{"Authorization", "Content-Type"} {
@@ -37,11 +39,14 @@ func TestRegistrationFromBrowsers(t *testing.T) {
 		}
 	}
 	// The page on which a person registers an application uses the person's session.
-	if h := s.send(t, "OPTIONS", "/o/applications/register/", nobody, nil).Header; h.Get("Access-Control-Allow-Origin") != "" {
+	if h := s.send(t, "OPTIONS", "/o/applications/register/", nobody,
+		nil).Header; h.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%v", h)
 	}
-	refused := s.send(t, "GET", "/o/register/some-client/", func(r *http.Request, _ url.Values) { r.Header.Set("Origin", "https://app.example") }, nil)
-	if refused.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(refused.Header.Get("Access-Control-Expose-Headers"), "WWW-Authenticate") {
+	refused := s.send(t, "GET", "/o/register/some-client/",
+		func(r *http.Request, _ url.Values) { r.Header.Set("Origin", "https://app.example") }, nil)
+	if refused.Header.Get("Access-Control-Allow-Origin") != "*" ||
+		!strings.Contains(refused.Header.Get("Access-Control-Expose-Headers"), "WWW-Authenticate") {
 		t.Errorf("a script cannot read the refusal: %v", refused.Header)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 func TestRegistrationManagement(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: append([]string{"SCOPES: {read: Read, write: Write, introspection: Introspect}"}, openClients...)})
+		s := startServer(t, options{database: db,
+			provider: append([]string{"SCOPES: {read: Read, write: Write, introspection: Introspect}"}, openClients...)})
 		t.Run("own", s.managesOwn)
 		t.Run("shared", s.managesShared)
 		t.Run("deleted", s.deletesOwn)
@@ -19,16 +20,21 @@ func TestRegistrationManagement(t *testing.T) {
 }
 
 func (s *server) managesOwn(t *testing.T) {
-	made := s.registers(t, nobody, `{"client_name":"First","redirect_uris":["https://own.example/a"],"tos_uri":"https://own.example/terms","scope":"read"}`)
+	made := s.registers(t, nobody,
+		`{"client_name":"First","redirect_uris":["https://own.example/a"],"tos_uri":"https://own.example/terms","scope":"read"}`)
 	other := s.registers(t, nobody, `{"redirect_uris":["https://own.example/other"]}`)
-	at, token, id := textOf(made, "registration_client_uri"), textOf(made, "registration_access_token"), textOf(made, "client_id")
+	at, token, id := textOf(made, "registration_client_uri"), textOf(made, "registration_access_token"),
+		textOf(made, "client_id")
 	read := s.send(t, "GET", at, bearer(token), nil)
-	if read.Status != 200 || textOf(read.JSON(t), "client_name") != "First" || textOf(read.JSON(t), "registration_access_token") != token || read.Header.Get("Cache-Control") != "no-store" {
+	if read.Status != 200 || textOf(read.JSON(t), "client_name") != "First" ||
+		textOf(read.JSON(t), "registration_access_token") != token || read.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("RFC 7592 §2.1: %d %s", read.Status, read.Body)
 	}
-	for name, as := range map[string]auth{"none": nobody, "another": bearer(textOf(other, "registration_access_token")), "no token": bearer("mrg_x"), "in a form": basic(id, token)} {
+	for name, as := range map[string]auth{"none": nobody, "another": bearer(textOf(other, "registration_access_token")),
+		"no token": bearer("mrg_x"), "in a form": basic(id, token)} {
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
-			if err := s.send(t, method, at, as, member{"client_id": id, "redirect_uris": []string{"https://evil.example/"}}).refused(401, "invalid_token"); err != nil {
+			if err := s.send(t, method, at, as, member{"client_id": id, "redirect_uris": []string{"https://evil.example/"}}).
+				refused(401, "invalid_token"); err != nil {
 				t.Errorf("%s with the token %s: %v", method, name, err)
 			}
 		}
@@ -43,9 +49,12 @@ func (s *server) managesOwn(t *testing.T) {
 	good := func(more string) string {
 		return `{"client_id":"` + id + `","redirect_uris":["https://own.example/b"]` + more + `}`
 	}
-	for name, body := range map[string]string{"no client id": `{"redirect_uris":["https://own.example/b"]}`, "another client id": `{"client_id":"x","redirect_uris":["https://own.example/b"]}`,
-		"its token": good(`,"registration_access_token":"` + token + `"`), "its address": good(`,"registration_client_uri":"` + at + `"`),
-		"its time": good(`,"client_id_issued_at":1`), "the end of a secret": good(`,"client_secret_expires_at":0`), "a secret": good(`,"client_secret":"chosen-by-the-client-1234"`)} {
+	for name, body := range map[string]string{"no client id": `{"redirect_uris":["https://own.example/b"]}`,
+		"another client id": `{"client_id":"x","redirect_uris":["https://own.example/b"]}`,
+		"its token":         good(`,"registration_access_token":"` + token + `"`),
+		"its address":       good(`,"registration_client_uri":"` + at + `"`),
+		"its time":          good(`,"client_id_issued_at":1`), "the end of a secret": good(`,"client_secret_expires_at":0`),
+		"a secret": good(`,"client_secret":"chosen-by-the-client-1234"`)} {
 		if err := s.send(t, "PUT", at, bearer(token), body).refused(400, "invalid_client_metadata"); err != nil {
 			t.Errorf("RFC 7592 §2.2, %s: %v", name, err)
 		}
@@ -53,7 +62,9 @@ func (s *server) managesOwn(t *testing.T) {
 	changed := s.send(t, "PUT", at, bearer(token), good(`,"client_name":"Second","tos_uri":""`))
 	got := changed.JSON(t)
 	// RFC 7592 §2.2: the new metadata replaces the old, so what is left out is gone.
-	if changed.Status != 200 || textOf(got, "client_name") != "Second" || listOf(got, "redirect_uris") != "https://own.example/b" || got["tos_uri"] != nil || textOf(got, "scope") != "read write openid offline_access" || textOf(got, "client_id") != id {
+	if changed.Status != 200 || textOf(got, "client_name") != "Second" ||
+		listOf(got, "redirect_uris") != "https://own.example/b" || got["tos_uri"] != nil ||
+		textOf(got, "scope") != "read write openid offline_access" || textOf(got, "client_id") != id {
 		t.Errorf("%d %s", changed.Status, changed.Body)
 	}
 	for _, uri := range []string{"https://own.example/a", "https://own.example/b"} {
@@ -63,11 +74,13 @@ func (s *server) managesOwn(t *testing.T) {
 		}
 	}
 	// A change can only be what a registration could be.
-	if err := s.send(t, "PUT", at, bearer(token), good(`,"grant_types":["client_credentials"]`)).refused(400, "invalid_client_metadata"); err != nil {
+	if err := s.send(t, "PUT", at, bearer(token), good(`,"grant_types":["client_credentials"]`)).refused(400,
+		"invalid_client_metadata"); err != nil {
 		t.Error(err)
 	}
 	// What was registered first is not this client any more.
-	if again := s.registers(t, nobody, `{"client_name":"First","redirect_uris":["https://own.example/a"],"tos_uri":"https://own.example/terms","scope":"read"}`); textOf(again, "client_id") == id {
+	if again := s.registers(t, nobody,
+		`{"client_name":"First","redirect_uris":["https://own.example/a"],"tos_uri":"https://own.example/terms","scope":"read"}`); textOf(again, "client_id") == id {
 		t.Error("the changed client is given to another registrant")
 	}
 }
@@ -77,9 +90,11 @@ func (s *server) managesOwn(t *testing.T) {
 func (s *server) managesShared(t *testing.T) {
 	const metadata = `{"client_name":"Shared","redirect_uris":["http://localhost:1234/cb","https://shared.example/cb"]}`
 	first := s.registers(t, nobody, metadata)
-	at, token, id := textOf(first, "registration_client_uri"), textOf(first, "registration_access_token"), textOf(first, "client_id")
+	at, token, id := textOf(first, "registration_client_uri"), textOf(first, "registration_access_token"),
+		textOf(first, "client_id")
 	// RFC 7591 §3.2.1: the time of issue is that of the first registration, and an hour has passed.
-	_, err := s.database.open(t).ExecContext(t.Context(), "UPDATE applications SET created_at = created_at - 3600 WHERE client_id = '"+id+"'")
+	_, err := s.database.open(t).ExecContext(t.Context(), "UPDATE applications SET created_at = created_at - 3600 WHERE "+
+		"client_id = '"+id+"'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +130,9 @@ func (s *server) managesShared(t *testing.T) {
 		t.Errorf("GET: %d %s", a.Status, a.Body)
 	}
 	for _, method := range []string{"PUT", "DELETE"} {
-		if err := s.send(t, method, at, bearer(token), member{"client_id": id, "redirect_uris": []string{"https://evil.example/"}}).refused(403, "access_denied"); err != nil {
+		if err := s.send(t, method, at, bearer(token),
+			member{"client_id": id, "redirect_uris": []string{"https://evil.example/"}}).refused(403,
+			"access_denied"); err != nil {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
@@ -136,7 +153,8 @@ func (s *server) deletesOwn(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	if err := s.post(t, "/o/token/", app.auth(), refreshForm(family.RefreshToken)).refused(401, "invalid_client"); err != nil {
+	if err := s.post(t, "/o/token/", app.auth(), refreshForm(family.RefreshToken)).refused(401,
+		"invalid_client"); err != nil {
 		t.Error(err)
 	}
 	if again := s.registers(t, nobody, metadata); textOf(again, "client_id") == textOf(made, "client_id") {
@@ -147,14 +165,18 @@ func (s *server) deletesOwn(t *testing.T) {
 // A person who takes the client over, or changes it, decides about it from then on.
 func (s *server) losesToPerson(t *testing.T, db database) {
 	made := s.registers(t, nobody, `{"client_name":"Taken","redirect_uris":["https://taken.example/cb"]}`)
-	at, token, id := textOf(made, "registration_client_uri"), textOf(made, "registration_access_token"), textOf(made, "client_id")
+	at, token, id := textOf(made, "registration_client_uri"), textOf(made, "registration_access_token"),
+		textOf(made, "client_id")
 	s.mustCLI(t, "", "application", "take-over", id)
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		if err := s.send(t, method, at, bearer(token), member{"client_id": id, "redirect_uris": []string{"https://evil.example/"}}).refused(403, "access_denied"); err != nil {
+		if err := s.send(t, method, at, bearer(token),
+			member{"client_id": id, "redirect_uris": []string{"https://evil.example/"}}).refused(403,
+			"access_denied"); err != nil {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	if again := s.registers(t, nobody, `{"client_name":"Taken","redirect_uris":["https://taken.example/cb"]}`); textOf(again, "client_id") == id {
+	if again := s.registers(t, nobody, `{"client_name":"Taken","redirect_uris":["https://taken.example/cb"]}`); textOf(
+		again, "client_id") == id {
 		t.Error("a stranger gets the application of the operator")
 	}
 }
@@ -165,7 +187,8 @@ func TestRegistrationIsNotAllowedAnyMore(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: openClients, settings: []string{"MAX_STALENESS_SECONDS: 0"}})
 		closed := v.options
-		closed.provider = slices.DeleteFunc(slices.Clone(closed.provider), func(line string) bool { return slices.Contains(openClients, line) })
+		closed.provider = slices.DeleteFunc(slices.Clone(closed.provider),
+			func(line string) bool { return slices.Contains(openClients, line) })
 		after := newServer(t, closed, v.BaseURL, v.key, v.secrets)
 		after.start(t)
 		alice := v.signedIn(t, v.alice)
@@ -184,14 +207,16 @@ func TestRegistrationIsNotAllowedAnyMore(t *testing.T) {
 			app   application
 			token tokens
 			want  bool
-		}{"open": {app, lost, false}, "taken over": {taken, kept, true}, "with an initial access token": {vouched, good, true}} {
+		}{"open": {app, lost, false}, "taken over": {taken, kept, true},
+			"with an initial access token": {vouched, good, true}} {
 			if !v.active(t, v.asker.auth(), test.token.AccessToken) {
 				t.Errorf("%s: inactive although registration is allowed", what)
 			}
 			if got := after.active(t, v.asker.auth(), test.token.AccessToken); got != test.want {
 				t.Errorf("%s: active %v, want %v", what, got, test.want)
 			}
-			a := after.post(t, "/o/token/", test.app.auth(), params("grant_type", "refresh_token", "refresh_token", test.token.RefreshToken))
+			a := after.post(t, "/o/token/", test.app.auth(),
+				params("grant_type", "refresh_token", "refresh_token", test.token.RefreshToken))
 			if (a.Status == 200) != test.want {
 				t.Errorf("%s, refresh: %d %s", what, a.Status, a.Body)
 			}
@@ -207,11 +232,13 @@ func TestRegistrationIsNotAllowedAnyMore(t *testing.T) {
 		if err := a.refused(403, "access_denied"); err != nil || !strings.Contains(a.Body, "OPEN_CLIENTS") {
 			t.Errorf("PUT: %v %s", err, a.Body)
 		}
-		if a := after.send(t, "GET", at, manage, nil); a.Status != 200 || listOf(a.JSON(t), "redirect_uris") != app.RedirectURI {
+		if a := after.send(t, "GET", at, manage, nil); a.Status != 200 ||
+			listOf(a.JSON(t), "redirect_uris") != app.RedirectURI {
 			t.Errorf("GET: %d %s", a.Status, a.Body)
 		}
 		// People and the operator see the reason.
-		if text := after.mustCLI(t, "", "application", "show", app.ClientID); !strings.Contains(text, "open, suspended") || !strings.Contains(text, "OPEN_CLIENTS") {
+		if text := after.mustCLI(t, "", "application", "show", app.ClientID); !strings.Contains(text, "open, suspended") ||
+			!strings.Contains(text, "OPEN_CLIENTS") {
 			t.Error(text)
 		}
 		if text := v.mustCLI(t, "", "application", "show", app.ClientID); strings.Contains(text, "suspended") {

@@ -22,7 +22,8 @@ func TestRegistrationPageWithoutASecret(t *testing.T) {
 			b.open(t, "/o/applications/register/?kind="+kind)
 			fields.Set("name", name)
 			b.submit(t, "Register application", fields)
-			if b.Status != http.StatusOK || strings.Contains(b.Body, "Copy it now") || strings.Contains(b.Body, "Replace the secret") {
+			if b.Status != http.StatusOK || strings.Contains(b.Body, "Copy it now") ||
+				strings.Contains(b.Body, "Replace the secret") {
 				t.Fatalf("%s: %d %s", name, b.Status, b.Body)
 			}
 			var secret string
@@ -36,8 +37,11 @@ func TestRegistrationPageWithoutASecret(t *testing.T) {
 		s.mustToken(t, asserting(s.assert(t, robot, nil, nil)), forItself)
 		s.refusedAssertion(t, "no secret", basic(robot.ClientID, ""))
 
-		bank := register("Bank", "website", params("redirect_uris", "https://bank.example/back", "auth_method", "private_key_jwt", "jwks", keys.keySet(t), "profile", "fapi2"))
-		if got := b.fact(t, "Profile"); got != "FAPI 2.0 Security Profile" || !strings.Contains(b.Body, "The application must push them") {
+		bank := register("Bank", "website",
+			params("redirect_uris", "https://bank.example/back", "auth_method", "private_key_jwt", "jwks", keys.keySet(t),
+				"profile", "fapi2"))
+		if got := b.fact(t, "Profile"); got != "FAPI 2.0 Security Profile" ||
+			!strings.Contains(b.Body, "The application must push them") {
 			t.Errorf("the profile is %q", got)
 		}
 		form, _ := s.requestFor(t, bank.application, "scope", "read")
@@ -47,7 +51,8 @@ func TestRegistrationPageWithoutASecret(t *testing.T) {
 		// FAPI 2.0 Security Profile §5.4.1
 		s.refusedAssertion(t, "RS256", asserting(s.assert(t, bank, nil, member{"alg": "RS256", "kid": "RS256"})))
 
-		client := register("Certificate", "service", params("auth_method", "tls_client_auth", "certificate_subject", "san_dns=client.example"))
+		client := register("Certificate", "service",
+			params("auth_method", "tls_client_auth", "certificate_subject", "san_dns=client.example"))
 		own := ours.client(t, "client.example")
 		got := s.by(t, &own, mutual+"/o/token/", with(forItself, "client_id", client.ClientID), nil)
 		checkEqual(t, "a token for the certificate", got.Status, http.StatusOK)
@@ -68,7 +73,8 @@ func TestRegistrationPageMistakes(t *testing.T) {
 	}{
 		{"jwks", "website", params("auth_method", "private_key_jwt")},
 		{"jwks", "website", params("auth_method", "private_key_jwt", "jwks", other)},
-		{"jwks_uri", "website", params("auth_method", "private_key_jwt", "jwks", set, "jwks_uri", "https://bank.example/keys")},
+		{"jwks_uri", "website",
+			params("auth_method", "private_key_jwt", "jwks", set, "jwks_uri", "https://bank.example/keys")},
 		{"jwks_uri", "website", params("auth_method", "private_key_jwt", "jwks_uri", "http://bank.example/keys")},
 		{"auth_method", "browser", params("auth_method", "private_key_jwt", "jwks", set)},
 		{"auth_method", "website", params("profile", "fapi2")},
@@ -79,10 +85,14 @@ func TestRegistrationPageMistakes(t *testing.T) {
 		{"certificate_subject", "service", params("auth_method", "tls_client_auth", "certificate_subject", "client.example")},
 		{"profile", "website", params("profile", "fapi3", "jwks", set)},
 		{"client_type", "browser", params("profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set)},
-		{"grant_type", "device", params("client_type", "confidential", "profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set)},
-		{"algorithm", "website", params("profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set, "algorithm", "HS256")},
-		{"refresh_rotation", "website", params("profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set, "refresh_rotation", "on")},
-		{"assertion_audience_endpoints", "website", params("profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set, "assertion_audience_endpoints", "on")},
+		{"grant_type", "device", params("client_type", "confidential", "profile", "fapi2", "auth_method", "private_key_jwt",
+			"jwks", set)},
+		{"algorithm", "website",
+			params("profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set, "algorithm", "HS256")},
+		{"refresh_rotation", "website",
+			params("profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set, "refresh_rotation", "on")},
+		{"assertion_audience_endpoints", "website",
+			params("profile", "fapi2", "auth_method", "private_key_jwt", "jwks", set, "assertion_audience_endpoints", "on")},
 		{"require_signed", "website", params("require_signed", "on")},
 		{"required_acr", "service", params("required_acr", "strong")},
 	} {
@@ -92,7 +102,8 @@ func TestRegistrationPageMistakes(t *testing.T) {
 			one.typed.Set("redirect_uris", "https://bank.example/back")
 		}
 		b.submit(t, "Register application", one.typed)
-		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, `id="`+one.field+`-error"`) || !strings.Contains(b.Body, `href="#`+one.field+`"`) ||
+		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, `id="`+one.field+`-error"`) ||
+			!strings.Contains(b.Body, `href="#`+one.field+`"`) ||
 			!strings.Contains(b.Body, `<details class="more" aria-labelledby="advanced" open>`) {
 			t.Errorf("%s of %v: %d %s", one.field, one.typed, b.Status, b.Body)
 			continue
@@ -108,7 +119,8 @@ func TestRegistrationPageMistakes(t *testing.T) {
 	const private = `{"kty":"EC","crv":"P-256","d":"870MB6gfuTJ4HtUnUvYMyJpr5eUZNP4Bk43bVdj3eAE"}`
 	b.open(t, "/o/applications/register/?kind=service")
 	b.submit(t, "Register application", params("name", "Bank", "auth_method", "private_key_jwt", "jwks", private))
-	if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, `id="jwks-error"`) || strings.Contains(html.UnescapeString(b.Body), "870MB6gfuTJ4") {
+	if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, `id="jwks-error"`) ||
+		strings.Contains(html.UnescapeString(b.Body), "870MB6gfuTJ4") {
 		t.Errorf("a private key: %d %s", b.Status, b.Body)
 	}
 }

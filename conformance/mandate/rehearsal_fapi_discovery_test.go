@@ -16,14 +16,16 @@ import (
 func TestRehearsalFAPIDiscovery(t *testing.T) {
 	t.Parallel()
 	r := newRehearsal(t, newSQLite(t))
-	for name, address := range map[string]string{"openid_connect": "/o/.well-known/openid-configuration", "plain_oauth": "/.well-known/oauth-authorization-server/o"} {
+	for name, address := range map[string]string{"openid_connect": "/o/.well-known/openid-configuration",
+		"plain_oauth": "/.well-known/oauth-authorization-server/o"} {
 		t.Run(name, func(t *testing.T) {
 			meta := r.get(t, address, nobody).JSON(t)
 			checkEqual(t, "issuer", meta["issuer"], any(r.Issuer))
 			for _, problem := range wrongInMetadata(meta) {
 				t.Error(problem)
 			}
-			for member, want := range map[string]any{"authorization_response_iss_parameter_supported": true, "require_pushed_authorization_requests": false,
+			for member, want := range map[string]any{"authorization_response_iss_parameter_supported": true,
+				"require_pushed_authorization_requests":      false,
 				"tls_client_certificate_bound_access_tokens": true, "request_parameter_supported": true} {
 				checkEqual(t, member, meta[member], want)
 			}
@@ -41,15 +43,18 @@ func TestRehearsalFAPIDiscovery(t *testing.T) {
 				}
 			}
 			// FAPI 2.0 Security Profile §5.4.1
-			for _, member := range []string{"dpop_signing_alg_values_supported", "token_endpoint_auth_signing_alg_values_supported", "id_token_signing_alg_values_supported",
-				"request_object_signing_alg_values_supported", "userinfo_signing_alg_values_supported", "authorization_signing_alg_values_supported", "introspection_signing_alg_values_supported"} {
+			for _, member := range []string{"dpop_signing_alg_values_supported",
+				"token_endpoint_auth_signing_alg_values_supported", "id_token_signing_alg_values_supported",
+				"request_object_signing_alg_values_supported", "userinfo_signing_alg_values_supported",
+				"authorization_signing_alg_values_supported", "introspection_signing_alg_values_supported"} {
 				list := strings.Split(listOf(meta, member), " ")
 				if !slices.Contains(list, "PS256") || !slices.Contains(list, "ES256") || slices.Contains(list, "none") {
 					t.Errorf("%s is %v", member, list)
 				}
 			}
 			aliases, _ := meta["mtls_endpoint_aliases"].(map[string]any)
-			for _, endpoint := range []string{"token_endpoint", "pushed_authorization_request_endpoint", "introspection_endpoint", "userinfo_endpoint"} {
+			for _, endpoint := range []string{"token_endpoint", "pushed_authorization_request_endpoint",
+				"introspection_endpoint", "userinfo_endpoint"} {
 				for from, at := range map[any]string{meta[endpoint]: r.URL, aliases[endpoint]: r.mutual} {
 					text, _ := from.(string)
 					if !strings.HasPrefix(text, at+"/o/") {
@@ -84,9 +89,11 @@ func (r *rehearsal) checkKeys(t *testing.T, address string) {
 // The types of the metadata (RFC 8414 §2, OIDC Discovery §3, and the documents that add members).
 // A member that is in none of these is unknown.
 var (
-	metadataURLs = regexp.MustCompile(`^(issuer|jwks_uri|service_documentation|op_policy_uri|op_tos_uri|[a-z_]+_endpoint)$`)
+	metadataURLs = regexp.MustCompile(
+		`^(issuer|jwks_uri|service_documentation|op_policy_uri|op_tos_uri|[a-z_]+_endpoint)$`)
 	// metadataFlags is matched first: a flag may end as a list does.
-	metadataFlags = regexp.MustCompile(`^(require_[a-z_]+|[a-z_]+_(parameter|session|logout|document)_supported|tls_client_certificate_bound_access_tokens)$`)
+	metadataFlags = regexp.MustCompile(
+		`^(require_[a-z_]+|[a-z_]+_(parameter|session|logout|document)_supported|tls_client_certificate_bound_access_tokens)$`)
 	metadataLists = regexp.MustCompile(`^[a-z_]+_supported$`)
 )
 
@@ -164,25 +171,31 @@ func wrongInList(value any, syntax *regexp.Regexp) string {
 // Each wrong member is found, and each right one is not.
 func TestRehearsalFAPIMetadataTypes(t *testing.T) {
 	right := member{
-		"issuer": "https://as.example/o", "token_endpoint": "https://as.example/o/token/", "jwks_uri": "https://as.example/keys", "require_pushed_authorization_requests": false,
-		"request_parameter_supported": true, "backchannel_logout_session_supported": true, "scopes_supported": []any{"openid", "a:b/c"}, "ui_locales_supported": []any{"en", "zh-Hant-TW", "de-1996"},
+		"issuer": "https://as.example/o", "token_endpoint": "https://as.example/o/token/",
+		"jwks_uri": "https://as.example/keys", "require_pushed_authorization_requests": false,
+		"request_parameter_supported": true, "backchannel_logout_session_supported": true,
+		"scopes_supported": []any{"openid", "a:b/c"}, "ui_locales_supported": []any{"en", "zh-Hant-TW", "de-1996"},
 		"mtls_endpoint_aliases": map[string]any{"token_endpoint": "https://mtls.as.example/o/token/"},
 	}
 	if problems := wrongInMetadata(right); problems != nil {
 		t.Errorf("right, but: %v", problems)
 	}
 	for name, values := range map[string][]any{
-		"issuer":                                {"http://as.example/o", "https:///o", "as.example", "https://as.example/#a", 7.0, nil},
+		"issuer": {"http://as.example/o", "https:///o", "as.example",
+			"https://as.example/#a", 7.0, nil},
 		"token_endpoint":                        {"http://as.example/o/token/", ""},
 		"jwks_uri":                              {"/keys"},
 		"require_pushed_authorization_requests": {"false", nil},
 		"request_parameter_supported":           {[]any{"true"}, 1.0},
 		"backchannel_logout_session_supported":  {"yes"},
-		"scopes_supported":                      {"openid", []any{}, []any{""}, []any{1.0}, []any{"a b"}, []any{`a"b`}, []any{"a", "a"}, nil},
-		"ui_locales_supported":                  {[]any{"en_GB"}, []any{"e"}, []any{"en-"}, []any{"en-verylongsubtag"}},
-		"claims_locales_supported":              {"en", []any{"german language"}},
-		"mtls_endpoint_aliases":                 {map[string]any{}, map[string]any{"token_endpoint": "http://mtls.as.example/"}, map[string]any{"other_endpoint": "https://mtls.as.example/"}},
-		"surprise":                              {"of another kind"},
+		"scopes_supported": {"openid", []any{}, []any{""}, []any{1.0}, []any{"a b"}, []any{`a"b`},
+			[]any{"a", "a"}, nil},
+		"ui_locales_supported":     {[]any{"en_GB"}, []any{"e"}, []any{"en-"}, []any{"en-verylongsubtag"}},
+		"claims_locales_supported": {"en", []any{"german language"}},
+		"mtls_endpoint_aliases": {map[string]any{},
+			map[string]any{"token_endpoint": "http://mtls.as.example/"},
+			map[string]any{"other_endpoint": "https://mtls.as.example/"}},
+		"surprise": {"of another kind"},
 	} {
 		for _, value := range values {
 			changed := maps.Clone(right)

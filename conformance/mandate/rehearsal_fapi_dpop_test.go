@@ -19,7 +19,8 @@ import (
 func TestRehearsalFAPIDPoP(t *testing.T) {
 	t.Parallel()
 	r := newRehearsal(t, newSQLite(t))
-	for _, v := range []variant{keyDPoP, messageDPoP, {"tls_client_auth and DPoP", "tls_client_auth", "dpop", false, false}} {
+	for _, v := range []variant{keyDPoP, messageDPoP,
+		{"tls_client_auth and DPoP", "tls_client_auth", "dpop", false, false}} {
 		t.Run(v.name, func(t *testing.T) {
 			one, _ := r.pair(t, v)
 			one.bindsCodes(t)
@@ -38,14 +39,16 @@ func (p *party) bindsCodes(t *testing.T) {
 		more []string
 	}{
 		"ensure-dpopproof-at-par-endpoint-binding-success": {header, nil},
-		"ensure-dpop-auth-code-binding-success":            {p.authenticates(t, nil, nil), []string{"dpop_jkt", p.proves.jkt}},
-		"both":                                             {p.as(t), []string{"dpop_jkt", p.proves.jkt}},
+		"ensure-dpop-auth-code-binding-success": {p.authenticates(t, nil, nil),
+			[]string{"dpop_jkt", p.proves.jkt}},
+		"both": {p.as(t), []string{"dpop_jkt", p.proves.jkt}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, verifier := p.asks(t, one.more...)
 			form := p.codeOf(t, one.as, asked, verifier)
 			// ensure-token-endpoint-fails-with-mismatched-dpop-proof-jkt and ...-with-mismatched-dpop-jkt
-			p.refuses(t, "another key", other.proving(t, p.authenticates(t, nil, nil)), form, http.StatusBadRequest, "invalid_grant")
+			p.refuses(t, "another key", other.proving(t, p.authenticates(t, nil, nil)), form, http.StatusBadRequest,
+				"invalid_grant")
 			p.usable(t, p.tokens(t, form).AccessToken)
 		})
 	}
@@ -124,9 +127,10 @@ func (p *party) proofsAtTheAPI(t *testing.T) {
 	}
 	for what, one := range map[string]string{
 		"htu with query and fragment": proof(member{"htu": at + "?query=1#fragment"}, nil),
-		"scheme and host in capitals": proof(member{"htu": strings.Replace(at, "https://127.0.0.1", "HTTPS://127.0.0.1", 1)}, nil),
-		"members that are unknown":    proof(member{"extra": 1}, member{"extra": 1}),
-		"the first use of a jti":      once,
+		"scheme and host in capitals": proof(member{"htu": strings.Replace(at, "https://127.0.0.1", "HTTPS://127.0.0.1", 1)},
+			nil),
+		"members that are unknown": proof(member{"extra": 1}, member{"extra": 1}),
+		"the first use of a jti":   once,
 	} {
 		a := p.at.get(t, "/resource", sends("DPoP", token, one))
 		checkEqual(t, what, a.Status, http.StatusOK)
@@ -175,12 +179,15 @@ func (p *party) rsaProofs(t *testing.T) {
 	key := p.keys.keys["PS256"].(*rsa.PrivateKey)
 	public := member{"kty": "RSA", "n": base64url(key.N.Bytes()), "e": base64url(big.NewInt(int64(key.E)).Bytes())}
 	proof := func(method, at, token, algorithm string) string {
-		claims := member{"jti": digest(algorithm + at + token), "htm": method, "htu": at, "iat": time.Now().Unix(), "ath": digest(token)}
+		claims := member{"jti": digest(algorithm + at + token), "htm": method, "htu": at, "iat": time.Now().Unix(),
+			"ath": digest(token)}
 		return signHeader(t, member{"typ": "dpop+jwt", "alg": algorithm, "jwk": public}, claims, key)
 	}
-	got := p.at.mustToken(t, sending(p.authenticates(t, nil, nil), proof(http.MethodPost, p.at.URL+"/o/token/", "", "PS256")), p.code(t))
+	got := p.at.mustToken(t,
+		sending(p.authenticates(t, nil, nil), proof(http.MethodPost, p.at.URL+"/o/token/", "", "PS256")), p.code(t))
 	at := p.at.URL + "/resource"
-	wantChallenge(t, p.at.get(t, "/resource", sends("DPoP", got.AccessToken, proof(http.MethodGet, at, got.AccessToken, "RS256"))), "DPoP", "invalid_dpop_proof")
+	wantChallenge(t, p.at.get(t, "/resource",
+		sends("DPoP", got.AccessToken, proof(http.MethodGet, at, got.AccessToken, "RS256"))), "DPoP", "invalid_dpop_proof")
 	a := p.at.get(t, "/resource", sends("DPoP", got.AccessToken, proof(http.MethodGet, at, got.AccessToken, "PS256")))
 	checkEqual(t, "PS256", a.Status, http.StatusOK)
 }

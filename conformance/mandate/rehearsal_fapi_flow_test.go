@@ -78,7 +78,8 @@ func personRejects(t *testing.T, p *party) {
 	other.person = p.rehearsal.signedIn(t, p.rehearsal.alice)
 	form, _ := p.asks(t, "prompt", "consent")
 	got := other.answered(t, p.pushed(t, p.authenticates(t, nil, nil), form), "deny")
-	if got.Get("error") != "access_denied" || got.Get("state") != "the state" || got.Get("error_description") == "" || got.Get("error_uri") == "" || len(got) != 4 {
+	if got.Get("error") != "access_denied" || got.Get("state") != "the state" || got.Get("error_description") == "" ||
+		got.Get("error_uri") == "" || len(got) != 4 {
 		t.Errorf("the response is %v", got)
 	}
 }

@@ -38,12 +38,16 @@ func (p *party) sendsObject(t testing.TB, object string) answer {
 func (p *party) acceptsObjects(t *testing.T) {
 	now := time.Now().Unix()
 	for name, of := range map[string]struct{ claims, header member }{
-		"ensure-request-object-with-multiple-aud-succeeds":                      {claims: member{"aud": []string{"https://other.example/", p.at.Issuer}}},
-		"ensure-request-object-with-nbf-8-seconds-in-the-future-is-accepted":    {claims: member{"nbf": now + 8}},
-		"the first client sends no type":                                        {header: member{"typ": nil}},
-		"the second client sends the type in mixed case, and iat":               {member{"iat": now}, member{"typ": "OautH-auThZ-REQ+jWt"}},
-		"a claims parameter, as an object, which asks for what is not unknown":  {claims: member{"claims": member{"userinfo": member{"email": nil, "unknown": nil}}}},
-		"nbf almost an hour ago, and exp almost an hour after it, but not over": {claims: member{"nbf": now - 3500, "exp": now + 60}},
+		"ensure-request-object-with-multiple-aud-succeeds": {
+			claims: member{"aud": []string{"https://other.example/", p.at.Issuer}}},
+		"ensure-request-object-with-nbf-8-seconds-in-the-future-is-accepted": {claims: member{"nbf": now + 8}},
+		"the first client sends no type":                                     {header: member{"typ": nil}},
+		"the second client sends the type in mixed case, and iat": {member{"iat": now},
+			member{"typ": "OautH-auThZ-REQ+jWt"}},
+		"a claims parameter, as an object, which asks for what is not unknown": {
+			claims: member{"claims": member{"userinfo": member{"email": nil, "unknown": nil}}}},
+		"nbf almost an hour ago, and exp almost an hour after it, but not over": {claims: member{"nbf": now - 3500,
+			"exp": now + 60}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			form, verifier := p.asks(t)
@@ -66,17 +70,20 @@ func (p *party) refusesObjects(t *testing.T, other *party) {
 	others := other.keyHolder
 	others.application = p.application
 	for name, text := range map[string]string{
-		"ensure-request-object-without-exp-fails":                    object(member{"exp": nil}, nil),
-		"ensure-request-object-without-nbf-fails":                    object(member{"nbf": nil}, nil),
-		"ensure-expired-request-object-fails":                        object(member{"exp": now - 300}, nil),
-		"ensure-request-object-with-bad-aud-fails":                   object(member{"aud": "https://other.example/"}, nil),
-		"ensure-request-object-with-exp-over-60-fails":               object(member{"nbf": now, "exp": now + 70*60}, nil),
-		"ensure-request-object-with-nbf-over-60-fails":               object(member{"nbf": now - 70*60}, nil),
-		"ensure-signed-request-object-with-RS256-fails":              object(nil, member{"alg": "RS256"}),
-		"ensure-request-object-signature-algorithm-is-not-none":      signHeader(t, member{"alg": "none", "typ": "oauth-authz-req+jwt"}, p.at.enclosed(p.application, form, nil), jwt.UnsafeAllowNoneSignatureType),
-		"ensure-request-object-with-invalid-signature-fails":         good[:len(good)-8] + "AAAAAAAA",
-		"ensure-matching-key-in-authorization-request":               p.at.object(t, others, form, nil, nil),
-		"par-authorization-request-containing-request_uri, enclosed": object(member{"request_uri": "urn:ietf:params:oauth:request_uri:other"}, nil),
+		"ensure-request-object-without-exp-fails":       object(member{"exp": nil}, nil),
+		"ensure-request-object-without-nbf-fails":       object(member{"nbf": nil}, nil),
+		"ensure-expired-request-object-fails":           object(member{"exp": now - 300}, nil),
+		"ensure-request-object-with-bad-aud-fails":      object(member{"aud": "https://other.example/"}, nil),
+		"ensure-request-object-with-exp-over-60-fails":  object(member{"nbf": now, "exp": now + 70*60}, nil),
+		"ensure-request-object-with-nbf-over-60-fails":  object(member{"nbf": now - 70*60}, nil),
+		"ensure-signed-request-object-with-RS256-fails": object(nil, member{"alg": "RS256"}),
+		"ensure-request-object-signature-algorithm-is-not-none": signHeader(t,
+			member{"alg": "none", "typ": "oauth-authz-req+jwt"}, p.at.enclosed(p.application, form, nil),
+			jwt.UnsafeAllowNoneSignatureType),
+		"ensure-request-object-with-invalid-signature-fails": good[:len(good)-8] + "AAAAAAAA",
+		"ensure-matching-key-in-authorization-request":       p.at.object(t, others, form, nil, nil),
+		"par-authorization-request-containing-request_uri, enclosed": object(
+			member{"request_uri": "urn:ietf:params:oauth:request_uri:other"}, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := p.sendsObject(t, text).refused(http.StatusBadRequest, "invalid_request_object")
@@ -86,7 +93,8 @@ func (p *party) refusesObjects(t *testing.T, other *party) {
 		})
 	}
 	t.Run("ensure-unsigned-request-at-par-endpoint-fails", func(t *testing.T) {
-		err := p.at.post(t, "/o/par/", afar(p.authenticates(t, nil, nil)), form).refused(http.StatusBadRequest, "invalid_request")
+		err := p.at.post(t, "/o/par/", afar(p.authenticates(t, nil, nil)), form).refused(http.StatusBadRequest,
+			"invalid_request")
 		if err != nil {
 			t.Error(err)
 		}
@@ -98,8 +106,10 @@ func (p *party) sendsObjectWithoutPush(t *testing.T) {
 	t.Run("ensure-signed-authorization-request-without-using-par-fails", func(t *testing.T) {
 		form, _ := p.asks(t)
 		beside := params("response_type", "code", "scope", p.scope)
-		for what, more := range map[string]url.Values{"the object alone": {}, "with the parameters that OpenID Connect has outside": beside} {
-			address := "/o/authorize/?" + with(more, "client_id", p.ClientID, "request", p.at.object(t, p.keyHolder, form, nil, nil)).Encode()
+		for what, more := range map[string]url.Values{"the object alone": {},
+			"with the parameters that OpenID Connect has outside": beside} {
+			address := "/o/authorize/?" +
+				with(more, "client_id", p.ClientID, "request", p.at.object(t, p.keyHolder, form, nil, nil)).Encode()
 			p.person.open(t, address)
 			if p.person.Away == nil {
 				t.Fatalf("%s: the browser shows %d %s", what, p.person.Status, p.person.Body)
@@ -144,7 +154,8 @@ func TestRehearsalFAPITLS(t *testing.T) {
 			defer conn.Close()
 			return conn.ConnectionState().Version
 		}
-		for version, want := range map[uint16]uint16{tls.VersionTLS10: 0, tls.VersionTLS11: 0, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS13: tls.VersionTLS13} {
+		for version, want := range map[uint16]uint16{tls.VersionTLS10: 0, tls.VersionTLS11: 0,
+			tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS13: tls.VersionTLS13} {
 			checkEqual(t, tls.VersionName(version), opens(version), want)
 		}
 		for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {

@@ -56,13 +56,17 @@ func newRehearsalBehindNginx(t testing.TB, db database) *rehearsal {
 	plain, mutual := port.Address(), port.Address()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
-	s := newServer(t, options{database: db, settings: []string{"SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]", "MTLS_CERTIFICATE_HEADER: X-Client-Cert",
-		"MTLS_BASE_URL: https://" + mutual, "MTLS_CLIENT_AUTHORITIES_FILE: " + quote(writePEM(t, "CERTIFICATE", ours.certificate.Raw))},
-		provider: []string{"OIDC_ENABLED: true", openidScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}}, "https://"+plain, base64.StdEncoding.EncodeToString(key), &vault{})
+	s := newServer(t, options{database: db,
+		settings: []string{"SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]", "MTLS_CERTIFICATE_HEADER: X-Client-Cert",
+			"MTLS_BASE_URL: https://" + mutual, "MTLS_CLIENT_AUTHORITIES_FILE: " +
+				quote(writePEM(t, "CERTIFICATE", ours.certificate.Raw))},
+		provider: []string{"OIDC_ENABLED: true", openidScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}}, "https://"+plain,
+		base64.StdEncoding.EncodeToString(key), &vault{})
 	s.mustCLI(t, "", "migrate")
 	s.start(t)
 	s.nginx(t, c, map[string]string{plain: nginxRemoves, mutual: nginxPasses})
-	r := &rehearsal{&server{BaseURL: s.BaseURL, Issuer: s.Issuer, dir: s.dir, config: s.config, secrets: s.secrets, options: options{tls: &tls.Config{RootCAs: c.trust}}}, "https://" + mutual, ours, person{}}
+	r := &rehearsal{&server{BaseURL: s.BaseURL, Issuer: s.Issuer, dir: s.dir, config: s.config, secrets: s.secrets,
+		options: options{tls: &tls.Config{RootCAs: c.trust}}}, "https://" + mutual, ours, person{}}
 	r.server = r.reached(s.BaseURL, nil)
 	r.alice = r.somebody(t, "alice")
 	return r
@@ -90,7 +94,8 @@ func (s *server) nginx(t testing.TB, c *certificate, at map[string]string) {
 		if line == nginxPasses {
 			asks = nginxAsks
 		}
-		config += fmt.Sprintf("server { listen %s ssl; ssl_certificate %s; ssl_certificate_key %s; ssl_protocols TLSv1.2 TLSv1.3; %s\nlocation / { proxy_pass %s; proxy_http_version 1.1; proxy_set_header Connection \"\"; %s %s } }\n",
+		config += fmt.Sprintf("server { listen %s ssl; ssl_certificate %s; ssl_certificate_key %s; ssl_protocols TLSv1.2 "+
+			"TLSv1.3; %s\nlocation / { proxy_pass %s; proxy_http_version 1.1; proxy_set_header Connection \"\"; %s %s } }\n",
 			address, c.file, c.key, asks, s.URL, nginxHeaders, line)
 	}
 	file := filepath.Join(dir, "nginx.conf")

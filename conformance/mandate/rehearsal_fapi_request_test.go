@@ -32,13 +32,14 @@ func (p *party) acceptsRequests(t *testing.T) {
 	order := strings.Split(p.scope, " ")
 	order = append(order[1:], order[0])
 	for name, more := range map[string][]string{
-		"ensure-authorization-request-without-state-success":         {"state", ""},
-		"ensure-authorization-request-without-nonce-success":         {"nonce", ""},
-		"ensure-authorization-request-with-64-char-nonce-success":    {"nonce", strings.Repeat("n", 64)},
-		"ensure-authorization-request-with-long-nonce":               {"nonce", strings.Repeat("n", 384)},
-		"ensure-authorization-request-with-long-state":               {"state", strings.Repeat("s", 384)},
-		"ensure-other-scope-order-succeeds":                          {"scope", strings.Join(order, " ")},
-		"test-claims-parameter-identity-claims":                      {"claims", `{"id_token":{"email":null,"given_name":{"essential":true},"unknown":null}}`},
+		"ensure-authorization-request-without-state-success":      {"state", ""},
+		"ensure-authorization-request-without-nonce-success":      {"nonce", ""},
+		"ensure-authorization-request-with-64-char-nonce-success": {"nonce", strings.Repeat("n", 64)},
+		"ensure-authorization-request-with-long-nonce":            {"nonce", strings.Repeat("n", 384)},
+		"ensure-authorization-request-with-long-state":            {"state", strings.Repeat("s", 384)},
+		"ensure-other-scope-order-succeeds":                       {"scope", strings.Join(order, " ")},
+		"test-claims-parameter-identity-claims": {"claims",
+			`{"id_token":{"email":null,"given_name":{"essential":true},"unknown":null}}`},
 		"a request for a person who has approved this scope already": nil,
 	} {
 		if !p.openid && strings.Contains(name, "nonce") || p.signed && strings.Contains(name, "claims") {
@@ -59,13 +60,16 @@ func (p *party) acceptsRequests(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct{ inside, outside []string }{
-		"par-without-duplicate-parameters":                 {nil, nil},
-		"the same parameters outside":                      {nil, []string{"state", "the state", "response_type", "code", "scope", p.scope, "redirect_uri", p.RedirectURI}},
-		"ensure-different-state-inside-and-outside":        {nil, []string{"state", "another state"}},
-		"ensure-different-nonce-inside-and-outside":        {nil, []string{"nonce", "another nonce"}},
-		"state-only-outside-request-object-not-used":       {[]string{"state", ""}, []string{"state", "another state"}},
-		"another redirect URI outside, and another scope":  {nil, []string{"redirect_uri", "https://evil.example/", "scope", "write"}},
-		"a response type and a response mode that are bad": {nil, []string{"response_type", "token", "response_mode", "fragment"}},
+		"par-without-duplicate-parameters": {nil, nil},
+		"the same parameters outside": {nil,
+			[]string{"state", "the state", "response_type", "code", "scope", p.scope, "redirect_uri", p.RedirectURI}},
+		"ensure-different-state-inside-and-outside":  {nil, []string{"state", "another state"}},
+		"ensure-different-nonce-inside-and-outside":  {nil, []string{"nonce", "another nonce"}},
+		"state-only-outside-request-object-not-used": {[]string{"state", ""}, []string{"state", "another state"}},
+		"another redirect URI outside, and another scope": {nil,
+			[]string{"redirect_uri", "https://evil.example/", "scope", "write"}},
+		"a response type and a response mode that are bad": {nil,
+			[]string{"response_type", "token", "response_mode", "fragment"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			form, verifier := p.asks(t, c.inside...)
@@ -91,12 +95,17 @@ func (p *party) refusesRequests(t *testing.T) {
 		more []string
 		code string
 	}{
-		"par-ensure-pkce-required":                          {[]string{"code_challenge", ""}, "invalid_request"},
-		"par-plain-pkce-rejected":                           {[]string{"code_challenge", verifier, "code_challenge_method", "plain"}, "invalid_request"},
-		"ensure-response-type-code-idtoken-fails":           {[]string{"response_type", "code id_token"}, "unsupported_response_type"},
-		"ensure-response-type-token-fails":                  {[]string{"response_type", "token"}, "unsupported_response_type"},
-		"ensure-registered-redirect-uri":                    {[]string{"redirect_uri", p.RedirectURI + "/other"}, "invalid_request"},
-		"plain-fapi-tolerate-unregistered-redirect-uri":     {[]string{"redirect_uri", "https://unregistered.example/"}, "invalid_request"},
+		"par-ensure-pkce-required": {[]string{"code_challenge", ""}, "invalid_request"},
+		"par-plain-pkce-rejected": {[]string{"code_challenge", verifier, "code_challenge_method",
+			"plain"}, "invalid_request"},
+		"ensure-response-type-code-idtoken-fails": {[]string{"response_type", "code id_token"},
+			"unsupported_response_type"},
+		"ensure-response-type-token-fails": {[]string{"response_type", "token"},
+			"unsupported_response_type"},
+		"ensure-registered-redirect-uri": {[]string{"redirect_uri", p.RedirectURI + "/other"},
+			"invalid_request"},
+		"plain-fapi-tolerate-unregistered-redirect-uri": {[]string{"redirect_uri", "https://unregistered.example/"},
+			"invalid_request"},
 		"ensure-redirect-uri-in-authorization-request":      {[]string{"redirect_uri", ""}, "invalid_request"},
 		"ensure-request-object-without-redirect-uri-fails":  {[]string{"redirect_uri", "", "state", ""}, "invalid_request"},
 		"an unsigned response, where signed ones are asked": {[]string{"response_mode", "fragment"}, "invalid_request"},
@@ -144,11 +153,13 @@ func (p *party) refusesPushAssertions(t *testing.T) {
 	form, _ := p.asks(t)
 	now := time.Now().Unix()
 	for name, claims := range map[string]member{
-		"par-test-array-as-audience-fails":                                         {"aud": []string{p.at.Issuer, "https://other.example/"}},
-		"par-test-array-as-audience-fails, only issuer":                            {"aud": []string{p.at.Issuer}},
-		"par-test-par-endpoint-url-as-audience-fails":                              {"aud": p.at.Issuer + "/par/"},
-		"par-test-token-endpoint-url-as-audience-fails":                            {"aud": p.at.Issuer + "/token/"},
-		"par-ensure-jwt-client-assertions-nbf-over-60-seconds-in-the-future-fails": {"nbf": now + 70, "iat": now + 70, "exp": now + 130},
+		"par-test-array-as-audience-fails": {"aud": []string{p.at.Issuer,
+			"https://other.example/"}},
+		"par-test-array-as-audience-fails, only issuer": {"aud": []string{p.at.Issuer}},
+		"par-test-par-endpoint-url-as-audience-fails":   {"aud": p.at.Issuer + "/par/"},
+		"par-test-token-endpoint-url-as-audience-fails": {"aud": p.at.Issuer + "/token/"},
+		"par-ensure-jwt-client-assertions-nbf-over-60-seconds-in-the-future-fails": {"nbf": now + 70, "iat": now + 70,
+			"exp": now + 130},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := p.pushes(t, p.authenticates(t, claims, nil), form).refused(http.StatusUnauthorized, "invalid_client")

@@ -26,8 +26,9 @@ type variant struct {
 }
 
 var (
-	keyDPoP     = variant{"private_key_jwt and DPoP", "private_key_jwt", "dpop", true, false}
-	ownMTLS     = variant{"self_signed_tls_client_auth and mTLS", "self_signed_tls_client_auth", "certificate", true, false}
+	keyDPoP = variant{"private_key_jwt and DPoP", "private_key_jwt", "dpop", true, false}
+	ownMTLS = variant{"self_signed_tls_client_auth and mTLS", "self_signed_tls_client_auth", "certificate",
+		true, false}
 	messageDPoP = variant{"private_key_jwt and DPoP, JAR and JARM", "private_key_jwt", "dpop", true, true}
 	messageMTLS = variant{"tls_client_auth and mTLS, JAR and JARM", "tls_client_auth", "certificate", false, true}
 
@@ -56,7 +57,8 @@ func newRehearsal(t testing.TB, db database, settings ...string) *rehearsal {
 	ownProcesses(t)
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, db, ours, append(settings, "SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]",
-		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0, PUSHED_REQUEST_EXPIRE_SECONDS: "+strconv.Itoa(pushLife)+"}")...)
+		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0, "+
+			"PUSHED_REQUEST_EXPIRE_SECONDS: "+strconv.Itoa(pushLife)+"}")...)
 	return &rehearsal{s, mutual, ours, s.somebody(t, "alice")}
 }
 
@@ -76,7 +78,8 @@ type party struct {
 // in its redirect URI.
 func (r *rehearsal) party(t testing.TB, v variant, name, redirect string, args ...string) *party {
 	t.Helper()
-	p := &party{variant: v, rehearsal: r, at: r.server, scope: "read write", keyHolder: keyHolder{keys: newStatementIssuer(t, name)}}
+	p := &party{variant: v, rehearsal: r, at: r.server, scope: "read write",
+		keyHolder: keyHolder{keys: newStatementIssuer(t, name)}}
 	if v.openid {
 		p.scope = "openid email read"
 	}
@@ -85,7 +88,8 @@ func (r *rehearsal) party(t testing.TB, v variant, name, redirect string, args .
 		profile = "fapi2-message-signing"
 	}
 	set := p.keys.keySet(t)
-	flags := []string{"--name", name, "--grant", "authorization_code", "--redirect-uri", redirect, "--profile", profile, "--sender-constraint", v.bound, "--may-introspect"}
+	flags := []string{"--name", name, "--grant", "authorization_code", "--redirect-uri", redirect, "--profile", profile,
+		"--sender-constraint", v.bound, "--may-introspect"}
 	if v.method != "private_key_jwt" || v.bound == "certificate" {
 		own := r.ours.client(t, name+".example")
 		if v.method == "self_signed_tls_client_auth" {
@@ -122,8 +126,10 @@ func (r *rehearsal) reached(address string, certificate *tls.Certificate) *serve
 	if certificate != nil {
 		config.Certificates = []tls.Certificate{*certificate}
 	}
-	return &server{URL: address, BaseURL: r.BaseURL, Issuer: r.Issuer, dir: r.dir, config: r.config, secrets: r.secrets, options: r.options,
-		client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true},
+	return &server{URL: address, BaseURL: r.BaseURL, Issuer: r.Issuer, dir: r.dir, config: r.config, secrets: r.secrets,
+		options: r.options,
+		client: &http.Client{Timeout: time.Minute,
+			Transport:     &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
@@ -239,7 +245,8 @@ func (p *party) tokens(t testing.TB, form url.Values) tokens {
 	if p.bound == "dpop" {
 		kind = "DPoP"
 	}
-	if got.TokenType != kind || got.ExpiresIn <= 0 || len(got.AccessToken) < 43 || (got.IDToken != "") != (p.openid && form.Get("grant_type") != "client_credentials") {
+	if got.TokenType != kind || got.ExpiresIn <= 0 || len(got.AccessToken) < 43 ||
+		(got.IDToken != "") != (p.openid && form.Get("grant_type") != "client_credentials") {
 		t.Errorf("the tokens are %s for %d seconds, ID token %t", got.TokenType, got.ExpiresIn, got.IDToken != "")
 	}
 	return got

@@ -13,12 +13,14 @@ func TestRehearsalFAPITokenEndpoint(t *testing.T) {
 	t.Parallel()
 	db := newSQLite(t)
 	r := newRehearsal(t, db)
-	for _, v := range []variant{keyDPoP, ownMTLS, messageDPoP, {"private_key_jwt and mTLS", "private_key_jwt", "certificate", true, false}} {
+	for _, v := range []variant{keyDPoP, ownMTLS, messageDPoP,
+		{"private_key_jwt and mTLS", "private_key_jwt", "certificate", true, false}} {
 		t.Run(v.name, func(t *testing.T) {
 			one, two := r.pair(t, v)
 			form := one.code(t)
 			t.Run("ensure-client-id-in-token-endpoint", func(t *testing.T) {
-				one.refuses(t, "the client_id of the other", both(one.as(t), "client_id", two.ClientID), form, http.StatusUnauthorized, "invalid_client")
+				one.refuses(t, "the client_id of the other", both(one.as(t), "client_id", two.ClientID), form,
+					http.StatusUnauthorized, "invalid_client")
 			})
 			t.Run("ensure-authorization-code-is-bound-to-client", func(t *testing.T) {
 				two.refuses(t, "the other client", two.as(t), form, http.StatusBadRequest, "invalid_grant")
@@ -26,7 +28,8 @@ func TestRehearsalFAPITokenEndpoint(t *testing.T) {
 			t.Run("ensure-holder-of-key-required", func(t *testing.T) { one.refusesUnproven(t, form) })
 			t.Run("ensure-client-assertion-in-token-endpoint", func(t *testing.T) { one.refusesUnauthenticated(t, form) })
 			one.refusesAssertions(t, form)
-			for name, verifier := range map[string]string{"ensure-pkce-code-verifier-required": "", "incorrect-pkce-code-verifier-rejected": form.Get("code_verifier")[1:] + "x"} {
+			for name, verifier := range map[string]string{"ensure-pkce-code-verifier-required": "",
+				"incorrect-pkce-code-verifier-rejected": form.Get("code_verifier")[1:] + "x"} {
 				t.Run(name, func(t *testing.T) {
 					one.refuses(t, name, one.as(t), with(form, "code_verifier", verifier), http.StatusBadRequest, "invalid_grant")
 				})
@@ -67,11 +70,12 @@ func (p *party) refusesAssertions(t *testing.T, form url.Values) {
 		return
 	}
 	for name, one := range map[string][2]member{
-		"ensure-signed-client-assertion-with-RS256-fails":                {nil, {"alg": "RS256", "kid": "RS256"}},
-		"ensure-client-assertion-with-exp-is-5-minutes-in-past-fails":    {{"exp": time.Now().Unix() - 300}, nil},
-		"ensure-client-assertion-with-wrong-aud-fails":                   {{"aud": "https://other.example/"}, nil},
-		"ensure-client-assertion-with-no-sub-fails":                      {{"sub": nil}, nil},
-		"par-test-array-as-audience-fails, at the token endpoint":        {{"aud": []string{p.at.Issuer, "https://other.example/"}}, nil},
+		"ensure-signed-client-assertion-with-RS256-fails":             {nil, {"alg": "RS256", "kid": "RS256"}},
+		"ensure-client-assertion-with-exp-is-5-minutes-in-past-fails": {{"exp": time.Now().Unix() - 300}, nil},
+		"ensure-client-assertion-with-wrong-aud-fails":                {{"aud": "https://other.example/"}, nil},
+		"ensure-client-assertion-with-no-sub-fails":                   {{"sub": nil}, nil},
+		"par-test-array-as-audience-fails, at the token endpoint": {
+			{"aud": []string{p.at.Issuer, "https://other.example/"}}, nil},
 		"par-test-token-endpoint-url-as-audience-fails, at the endpoint": {{"aud": p.at.Issuer + "/token/"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,10 @@ import (
 func (s *server) objectSigner(t testing.TB, name string, args ...string) keyHolder {
 	t.Helper()
 	keys := newStatementIssuer(t, name)
-	return keyHolder{s.application(t, append([]string{"--name", name, "--client-id", name, "--grant", "authorization_code", "--skip-consent", "--redirect-uri", "https://" + name + ".example/back",
-		"--redirect-uri", "https://" + name + ".example/other", "--jwks", keysFile(t, keys.keySet(t))}, args...)...), keys}
+	return keyHolder{s.application(t,
+		append([]string{"--name", name, "--client-id", name, "--grant", "authorization_code", "--skip-consent",
+			"--redirect-uri", "https://" + name + ".example/back",
+			"--redirect-uri", "https://" + name + ".example/other", "--jwks", keysFile(t, keys.keySet(t))}, args...)...), keys}
 }
 
 // enclosed returns the claims of a good request object with these parameters. more replaces
@@ -74,11 +76,15 @@ func TestRequestObjects(t *testing.T) {
 // objectFlow follows a request object from the browser to the tokens, by each algorithm.
 func (v *fixture) objectFlow(t *testing.T, a keyHolder) {
 	b := v.signedIn(t, v.alice)
-	for what, header := range map[string]member{"ES256": nil, "PS256": {"alg": "PS256"}, "EdDSA": {"alg": "EdDSA"}, "RS256": {"alg": "RS256"}, "JWT": {"typ": "JWT"}, "no type": {"typ": ""},
-		"the whole media type": {"typ": "application/OAuth-Authz-Req+JWT"}, "keys in the header, unused": {"jku": "https://attacker.example/keys", "x5u": "https://attacker.example/x"}} {
-		form, verifier := v.requestFor(t, a.application, "scope", "read", "state", "a & b", "redirect_uri", "https://signer.example/other")
+	for what, header := range map[string]member{"ES256": nil, "PS256": {"alg": "PS256"}, "EdDSA": {"alg": "EdDSA"},
+		"RS256": {"alg": "RS256"}, "JWT": {"typ": "JWT"}, "no type": {"typ": ""},
+		"the whole media type":       {"typ": "application/OAuth-Authz-Req+JWT"},
+		"keys in the header, unused": {"jku": "https://attacker.example/keys", "x5u": "https://attacker.example/x"}} {
+		form, verifier := v.requestFor(t, a.application, "scope", "read", "state", "a & b", "redirect_uri",
+			"https://signer.example/other")
 		b.open(t, v.sending(a.application, v.object(t, a, form, nil, header)))
-		if b.Away == nil || !strings.HasPrefix(b.Away.String(), "https://signer.example/other?") || b.Away.Query().Get("state") != "a & b" {
+		if b.Away == nil || !strings.HasPrefix(b.Away.String(), "https://signer.example/other?") ||
+			b.Away.Query().Get("state") != "a & b" {
 			t.Errorf("%s: %d, sent to %v\n%.800s", what, b.Status, b.Away, b.Body)
 			continue
 		}
@@ -89,14 +95,17 @@ func (v *fixture) objectFlow(t *testing.T, a keyHolder) {
 		}
 	}
 	form, verifier := v.requestFor(t, a.application, "scope", "openid", "nonce", "n")
-	object := v.object(t, a, form, member{"max_age": 3600, "claims": member{"id_token": member{"email": nil}}, "aud": []string{"https://other.example", v.Issuer}}, nil)
+	object := v.object(t, a, form,
+		member{"max_age": 3600, "claims": member{"id_token": member{"email": nil}},
+			"aud": []string{"https://other.example", v.Issuer}}, nil)
 	b.open(t, v.sending(a.application, object, openIDOutside...))
 	if b.Away == nil || v.redeem(t, a.application, b.Away.Query().Get("code"), verifier).IDToken == "" {
 		t.Errorf("OpenID Connect: %d, sent to %v\n%.800s", b.Status, b.Away, b.Body)
 	}
 	// A form of another site may send it too.
 	form, _ = v.requestFor(t, a.application, "scope", "read")
-	posted := v.post(t, "/o/authorize/", nobody, params("client_id", a.ClientID, "request", v.object(t, a, form, nil, nil)))
+	posted := v.post(t, "/o/authorize/", nobody,
+		params("client_id", a.ClientID, "request", v.object(t, a, form, nil, nil)))
 	b.open(t, posted.Header.Get("Location"))
 	if b.Away == nil || b.Away.Query().Get("code") == "" {
 		t.Errorf("by POST: %d, sent to %v", b.Status, b.Away)
@@ -108,8 +117,11 @@ func (v *fixture) objectFlow(t *testing.T, a keyHolder) {
 func (v *fixture) objectOutside(t *testing.T, a keyHolder) {
 	b := v.signedIn(t, v.alice)
 	form, verifier := v.requestFor(t, a.application, "scope", "read", "state", "inside")
-	b.open(t, v.sending(a.application, v.object(t, a, form, nil, nil), "state", "outside", "scope", "write", "redirect_uri", "https://evil.example/", "response_mode", "form_post", "prompt", "none", "nonce", "outside", "code_challenge", "x"))
-	if b.Away == nil || b.Away.Query().Get("state") != "inside" || v.redeem(t, a.application, b.Away.Query().Get("code"), verifier).Scope != "read" {
+	b.open(t, v.sending(a.application, v.object(t, a, form, nil, nil), "state", "outside", "scope", "write",
+		"redirect_uri", "https://evil.example/", "response_mode", "form_post", "prompt", "none", "nonce", "outside",
+		"code_challenge", "x"))
+	if b.Away == nil || b.Away.Query().Get("state") != "inside" ||
+		v.redeem(t, a.application, b.Away.Query().Get("code"), verifier).Scope != "read" {
 		t.Errorf("parameters outside: %d, sent to %v", b.Status, b.Away)
 	}
 	b.open(t, v.sending(a.application, v.object(t, a, with(form, "state", ""), nil, nil), "state", "outside"))
@@ -117,7 +129,8 @@ func (v *fixture) objectOutside(t *testing.T, a keyHolder) {
 		t.Errorf("the state outside is used: %v", b.Away)
 	}
 	// What the object lacks is missing, although it stands outside.
-	b.open(t, v.sending(a.application, v.object(t, a, with(form, "code_challenge", ""), nil, nil), "code_challenge", form.Get("code_challenge")))
+	b.open(t, v.sending(a.application, v.object(t, a, with(form, "code_challenge", ""), nil, nil), "code_challenge",
+		form.Get("code_challenge")))
 	if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" || b.Away.Query().Get("state") != "inside" {
 		t.Errorf("no challenge inside: %d, sent to %v", b.Status, b.Away)
 	}
@@ -143,7 +156,8 @@ func (v *fixture) objectOutside(t *testing.T, a keyHolder) {
 // badObjects returns objects of which one thing is wrong.
 func (v *fixture) badObjects(t testing.TB, a keyHolder, form url.Values) map[string]string {
 	now := time.Now().Unix()
-	objects := map[string]string{"not a JWT": "x", "encrypted": "a.b.c.d.e", "two parts": "a.b", "a line break": v.object(t, a, form, nil, nil) + "\n"}
+	objects := map[string]string{"not a JWT": "x", "encrypted": "a.b.c.d.e", "two parts": "a.b",
+		"a line break": v.object(t, a, form, nil, nil) + "\n"}
 	for what, one := range map[string][2]member{
 		"another issuer":         {{"iss": "other"}, nil},
 		"no issuer":              {{"iss": ""}, nil},
@@ -182,10 +196,13 @@ func (v *fixture) objectRefused(t *testing.T, a keyHolder) {
 	b := v.signedIn(t, v.alice)
 	for what, object := range v.badObjects(t, a, form) {
 		b.open(t, v.sending(a.application, object, "redirect_uri", a.RedirectURI, "state", "outside"))
-		if b.Away == nil || b.Away.Query().Get("error") != "invalid_request_object" || b.Away.Query().Get("state") != "outside" || b.Away.Query().Get("iss") != v.Issuer || !strings.HasPrefix(b.Away.String(), a.RedirectURI+"?") {
+		if b.Away == nil || b.Away.Query().Get("error") != "invalid_request_object" ||
+			b.Away.Query().Get("state") != "outside" || b.Away.Query().Get("iss") != v.Issuer ||
+			!strings.HasPrefix(b.Away.String(), a.RedirectURI+"?") {
 			t.Errorf("%s: %d, sent to %v", what, b.Status, b.Away)
 		}
-		if err := v.post(t, "/o/par/", a.auth(), params("request", object)).refused(400, "invalid_request_object"); err != nil {
+		if err := v.post(t, "/o/par/", a.auth(), params("request", object)).refused(400,
+			"invalid_request_object"); err != nil {
 			t.Errorf("%s, pushed: %v", what, err)
 		}
 	}
@@ -207,7 +224,8 @@ func (v *fixture) objectPage(t *testing.T, a keyHolder) {
 	b := v.signedIn(t, v.alice)
 	for what, address := range map[string]string{
 		"no redirect URI outside, and two registered": v.sending(a.application, v.object(t, a, form, member{"exp": 1}, nil)),
-		"another redirect URI outside":                v.sending(a.application, v.object(t, a, form, member{"exp": 1}, nil), "redirect_uri", "https://evil.example/"),
+		"another redirect URI outside": v.sending(a.application, v.object(t, a, form, member{"exp": 1}, nil),
+			"redirect_uri", "https://evil.example/"),
 	} {
 		b.open(t, address)
 		b.wantPage(t, what, "invalid_request_object")
@@ -215,9 +233,11 @@ func (v *fixture) objectPage(t *testing.T, a keyHolder) {
 	b.open(t, "/o/authorize/?request="+v.object(t, a, form, nil, nil))
 	b.wantPage(t, "no client_id outside", "client_id is missing")
 	// The object is good, and what it encloses is not.
-	b.open(t, v.sending(a.application, v.object(t, a, with(form, "redirect_uri", "https://evil.example/"), nil, nil), "redirect_uri", a.RedirectURI))
+	b.open(t, v.sending(a.application, v.object(t, a, with(form, "redirect_uri", "https://evil.example/"), nil, nil),
+		"redirect_uri", a.RedirectURI))
 	b.wantPage(t, "a redirect URI inside that is not registered", "not registered")
-	b.open(t, v.sending(a.application, v.object(t, a, with(form, "redirect_uri", ""), nil, nil), "redirect_uri", a.RedirectURI))
+	b.open(t, v.sending(a.application, v.object(t, a, with(form, "redirect_uri", ""), nil, nil), "redirect_uri",
+		a.RedirectURI))
 	b.wantPage(t, "no redirect URI inside", "redirect_uri is missing")
 }
 
@@ -236,7 +256,8 @@ func (v *fixture) objectPushed(t *testing.T, a keyHolder) {
 			t.Fatalf("%s: %d, sent to %v", what, b.Status, b.Away)
 		}
 	}
-	if got := v.redeem(t, a.application, b.Away.Query().Get("code"), verifier); got.Scope != "openid read" || got.IDToken == "" {
+	if got := v.redeem(t, a.application, b.Away.Query().Get("code"), verifier); got.Scope != "openid read" ||
+		got.IDToken == "" {
 		t.Errorf("%+v", got)
 	}
 	for what, c := range map[string]struct {
@@ -244,13 +265,20 @@ func (v *fixture) objectPushed(t *testing.T, a keyHolder) {
 		as   auth
 		code string
 	}{
-		"a parameter beside the object":  {[]string{"request", object, "state", "s"}, a.auth(), "invalid_request"},
-		"the same parameter beside it":   {[]string{"request", object, "redirect_uri", a.RedirectURI}, a.auth(), "invalid_request"},
-		"a request URI beside it":        {[]string{"request", object, "request_uri", "https://signer.example/object"}, a.auth(), "invalid_request"},
-		"pushed by another client":       {[]string{"request", object}, v.rival.auth(), "invalid_request_object"},
-		"a mistake in what it encloses":  {[]string{"request", v.object(t, a, with(form, "response_type", "token"), nil, nil)}, a.auth(), "unsupported_response_type"},
-		"no PKCE in what it encloses":    {[]string{"request", v.object(t, a, with(form, "code_challenge", ""), nil, nil)}, a.auth(), "invalid_request"},
-		"another redirect URI inside it": {[]string{"request", v.object(t, a, with(form, "redirect_uri", "https://evil.example/"), nil, nil)}, a.auth(), "invalid_request"},
+		"a parameter beside the object": {[]string{"request", object, "state", "s"}, a.auth(), "invalid_request"},
+		"the same parameter beside it": {[]string{"request", object, "redirect_uri", a.RedirectURI}, a.auth(),
+			"invalid_request"},
+		"a request URI beside it": {[]string{"request", object, "request_uri", "https://signer.example/object"},
+			a.auth(), "invalid_request"},
+		"pushed by another client": {[]string{"request", object}, v.rival.auth(), "invalid_request_object"},
+		"a mistake in what it encloses": {
+			[]string{"request", v.object(t, a, with(form, "response_type", "token"), nil, nil)}, a.auth(),
+			"unsupported_response_type"},
+		"no PKCE in what it encloses": {[]string{"request", v.object(t, a, with(form, "code_challenge", ""), nil, nil)},
+			a.auth(), "invalid_request"},
+		"another redirect URI inside it": {
+			[]string{"request", v.object(t, a, with(form, "redirect_uri", "https://evil.example/"), nil, nil)}, a.auth(),
+			"invalid_request"},
 	} {
 		if err := v.post(t, "/o/par/", afar(c.as), params(c.more...)).refused(400, c.code); err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -262,7 +290,8 @@ func (v *fixture) objectPushed(t *testing.T, a keyHolder) {
 // longer for the login.
 func (v *fixture) objectLate(t *testing.T, a keyHolder) {
 	form, verifier := v.requestFor(t, a.application, "scope", "read")
-	address := v.sending(a.application, v.object(t, a, form, member{"exp": time.Now().Unix() + 3}, nil), "redirect_uri", a.RedirectURI)
+	address := v.sending(a.application, v.object(t, a, form, member{"exp": time.Now().Unix() + 3}, nil), "redirect_uri",
+		a.RedirectURI)
 	b, signedIn := v.browser(t), v.signedIn(t, v.bob)
 	b.open(t, address)
 	if !b.shows("password") {
@@ -298,7 +327,8 @@ func (v *fixture) objectRequired(t *testing.T, other keyHolder) {
 	}
 	for _, algorithm := range []string{"ES256", "EdDSA", "RS256"} {
 		object := v.object(t, a, form, nil, member{"alg": algorithm})
-		if err := v.post(t, "/o/par/", a.auth(), params("request", object)).refused(400, "invalid_request_object"); err != nil {
+		if err := v.post(t, "/o/par/", a.auth(), params("request", object)).refused(400,
+			"invalid_request_object"); err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}
 	}
@@ -307,7 +337,8 @@ func (v *fixture) objectRequired(t *testing.T, other keyHolder) {
 	if pushed.Status != http.StatusCreated {
 		t.Fatalf("pushed: %d %s", pushed.Status, pushed.Body)
 	}
-	for what, address := range map[string]string{"sent": v.sending(a.application, object), "pushed": v.opening(a.application, pushed.JSON(t)["request_uri"].(string))} {
+	for what, address := range map[string]string{"sent": v.sending(a.application, object),
+		"pushed": v.opening(a.application, pushed.JSON(t)["request_uri"].(string))} {
 		// The consent page keeps that the request was signed.
 		b.open(t, address)
 		b.decide(t, "approve")
@@ -316,22 +347,27 @@ func (v *fixture) objectRequired(t *testing.T, other keyHolder) {
 		}
 		v.redeem(t, a.application, b.Away.Query().Get("code"), verifier)
 	}
-	if r := v.cli(t, "", "application", "add", "--name", "x", "--grant", "client_credentials", "--require-signed-request-object"); r.code == 0 {
+	if r := v.cli(t, "", "application", "add", "--name", "x", "--grant", "client_credentials",
+		"--require-signed-request-object"); r.code == 0 {
 		t.Error("an application without keys must sign")
 	}
-	for flag, value := range map[string]string{"--request-object-algorithm": "HS256", "--response-algorithm": "none", "--response-mode": "fragment.jwt", "--request-uri": "http://signer.example/object"} {
+	for flag, value := range map[string]string{"--request-object-algorithm": "HS256", "--response-algorithm": "none",
+		"--response-mode": "fragment.jwt", "--request-uri": "http://signer.example/object"} {
 		if r := v.cli(t, "", "application", "update", other.ClientID, flag, value); r.code == 0 {
 			t.Errorf("%s %s is accepted", flag, value)
 		}
 	}
-	if r := v.cli(t, "", "application", "update", other.ClientID, "--request-uri", "https://signer.example/object"); r.code == 0 || !strings.Contains(r.stderr, "--request-uri: This server reads no request objects at an address") {
+	if r := v.cli(t, "", "application", "update", other.ClientID, "--request-uri",
+		"https://signer.example/object"); r.code == 0 ||
+		!strings.Contains(r.stderr, "--request-uri: This server reads no request objects at an address") {
 		t.Errorf("an address of request objects that nobody reads: %d %s", r.code, r.stderr)
 	}
 }
 
 func TestSignedRequestsRequired(t *testing.T) {
 	t.Parallel()
-	v := newFixture(t, options{provider: []string{"OIDC_ENABLED: true", "REQUIRE_SIGNED_REQUEST_OBJECT: true", "OPEN_CLIENTS: [registration]"}})
+	v := newFixture(t, options{provider: []string{"OIDC_ENABLED: true", "REQUIRE_SIGNED_REQUEST_OBJECT: true",
+		"OPEN_CLIENTS: [registration]"}})
 	if v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t)["require_signed_request_object"] != true {
 		t.Error("the metadata does not say so")
 	}
@@ -344,13 +380,22 @@ func TestSignedRequestsRequired(t *testing.T) {
 	if b.Away == nil || b.Away.Query().Get("code") == "" {
 		t.Errorf("with an object: %d, sent to %v", b.Status, b.Away)
 	}
-	said := v.registers(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "client_name": "Tool", "token_endpoint_auth_method": "none", "jwks": json.RawMessage(a.keys.keySet(t)),
-		"require_signed_request_object": true, "request_object_signing_alg": "ES256", "request_uris": []string{"https://tool.example/r"}, "authorization_signed_response_alg": "PS256", "response_modes": []string{"query", "jwt", "unknown"}})
-	if said["require_signed_request_object"] != true || textOf(said, "request_object_signing_alg") != "ES256" || said["request_uris"] != nil || textOf(said, "authorization_signed_response_alg") != "PS256" || listOf(said, "response_modes") != "query jwt" {
+	said := v.registers(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "client_name": "Tool",
+		"token_endpoint_auth_method": "none", "jwks": json.RawMessage(a.keys.keySet(t)),
+		"require_signed_request_object": true, "request_object_signing_alg": "ES256",
+		"request_uris": []string{"https://tool.example/r"}, "authorization_signed_response_alg": "PS256",
+		"response_modes": []string{"query", "jwt", "unknown"}})
+	if said["require_signed_request_object"] != true || textOf(said, "request_object_signing_alg") != "ES256" ||
+		said["request_uris"] != nil || textOf(said, "authorization_signed_response_alg") != "PS256" ||
+		listOf(said, "response_modes") != "query jwt" {
 		t.Errorf("the registration says %v", said)
 	}
-	for name, value := range map[string]any{"request_object_signing_alg": "none", "authorization_signed_response_alg": "HS256", "response_modes": []string{"unknown"}, "require_signed_request_object": true} {
-		if err := v.registration(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "token_endpoint_auth_method": "none", name: value}).refused(400, "invalid_client_metadata"); err != nil {
+	for name, value := range map[string]any{"request_object_signing_alg": "none",
+		"authorization_signed_response_alg": "HS256", "response_modes": []string{"unknown"},
+		"require_signed_request_object": true} {
+		if err := v.registration(t, nobody,
+			member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "token_endpoint_auth_method": "none", name: value}).refused(
+			400, "invalid_client_metadata"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

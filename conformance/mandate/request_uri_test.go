@@ -27,14 +27,18 @@ func TestRequestObjectsByReference(t *testing.T) {
 		good := serve("/good", "application/oauth-authz-req+jwt", object)
 		hashed := serve("/hashed", "application/jwt", object) + "#" + base64.RawURLEncoding.EncodeToString(digest[:])
 		bad := map[string]string{
-			"another media type": serve("/text", "text/plain", object), "too large": serve("/large", "application/jwt", object+strings.Repeat(" ", 16<<10)),
-			"another digest": good + "#" + base64.RawURLEncoding.EncodeToString(make([]byte, 32)), "nothing": h.URL + "/nothing",
-			"a redirect": h.page("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", http.StatusFound) }),
+			"another media type": serve("/text", "text/plain", object),
+			"too large":          serve("/large", "application/jwt", object+strings.Repeat(" ", 16<<10)),
+			"another digest":     good + "#" + base64.RawURLEncoding.EncodeToString(make([]byte, 32)), "nothing": h.URL +
+				"/nothing",
+			"a redirect": h.page("/moved",
+				func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", http.StatusFound) }),
 		}
 		// OIDC Core §6.2: the fragment need not be a digest.
 		named := serve("/named", "application/jwt", object) + "#v2"
 		broken := serve("/broken", "application/jwt", "e30.e30.")
-		args := []string{"application", "update", a.ClientID, "--request-uri", good, "--request-uri", hashed, "--request-uri", named, "--request-uri", broken}
+		args := []string{"application", "update", a.ClientID, "--request-uri", good, "--request-uri", hashed, "--request-uri",
+			named, "--request-uri", broken}
 		for _, uri := range bad {
 			args = append(args, "--request-uri", uri)
 		}
@@ -68,7 +72,8 @@ func TestRequestObjectsByReference(t *testing.T) {
 		}
 		meta := v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t)
 		if meta["request_uri_parameter_supported"] != true || meta["require_request_uri_registration"] != true {
-			t.Errorf("the metadata has %v, %v", meta["request_uri_parameter_supported"], meta["require_request_uri_registration"])
+			t.Errorf("the metadata has %v, %v", meta["request_uri_parameter_supported"],
+				meta["require_request_uri_registration"])
 		}
 	})
 }
@@ -78,10 +83,13 @@ func TestAttackRequestURI(t *testing.T) {
 	t.Parallel()
 	attack(t, "server-side request forgery", "CVE-2026-4874")
 	h := newDocumentHost(t)
-	v := newFixture(t, options{provider: []string{"REQUEST_OBJECTS_BY_REFERENCE: true"}, env: []string{"SSL_CERT_FILE=" + h.file}})
+	v := newFixture(t, options{provider: []string{"REQUEST_OBJECTS_BY_REFERENCE: true"},
+		env: []string{"SSL_CERT_FILE=" + h.file}})
 	a := v.objectSigner(t, "signer", "--request-uri", "https://signer.example/object")
 	b := v.signedIn(t, v.alice)
-	for _, uri := range []string{h.URL + "/object", "https://signer.example/object2", "https://signer.example/object?x", "https://signer.example/object#x", "https://SIGNER.example/object", "http://signer.example/object", "file:///etc/passwd", "data:,x", "https://signer.example/" + strings.Repeat("x", 600)} {
+	for _, uri := range []string{h.URL + "/object", "https://signer.example/object2", "https://signer.example/object?x",
+		"https://signer.example/object#x", "https://SIGNER.example/object", "http://signer.example/object",
+		"file:///etc/passwd", "data:,x", "https://signer.example/" + strings.Repeat("x", 600)} {
 		b.open(t, v.opening(a.application, uri))
 		b.wantPage(t, uri, "invalid_request_uri")
 	}

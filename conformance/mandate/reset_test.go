@@ -32,7 +32,8 @@ func startMailingWith(t *testing.T, db database, host string, more ...string) *m
 	ownProcesses(t)
 	mail := smtpd.Start(t, smtpd.Options{TLS: true, User: "mandate", Password: "the password of the mail server"})
 	v := newFixture(t, options{database: db, host: host, provider: []string{"OIDC_ENABLED: true"},
-		settings: append(more, "SMTP_URL: smtp://mandate:the%20password%20of%20the%20mail%20server@"+mail.Address, "MAIL_FROM: Example <noreply@example.org>")})
+		settings: append(more, "SMTP_URL: smtp://mandate:the%20password%20of%20the%20mail%20server@"+mail.Address,
+			"MAIL_FROM: Example <noreply@example.org>")})
 	v.secret("the password of the mail server")
 	return &mailing{v, v.node(t), mail}
 }
@@ -124,7 +125,8 @@ func TestResetByMail(t *testing.T) {
 		path := m.linkIn(t, message)
 		for range 3 { // a mail scanner opens the link first
 			answer := m.get(t, path, nobody)
-			if answer.Status != http.StatusOK || answer.Header.Get("Referrer-Policy") != "strict-origin" || answer.Header.Get("Cache-Control") != "no-store" {
+			if answer.Status != http.StatusOK || answer.Header.Get("Referrer-Policy") != "strict-origin" ||
+				answer.Header.Get("Cache-Control") != "no-store" {
 				t.Fatalf("GET: %d %v", answer.Status, answer.Header)
 			}
 		}
@@ -234,7 +236,8 @@ func TestMailIsSentOnce(t *testing.T) {
 		m.mail.Restart(t)
 		// Nobody waits for the pauses.
 		waitFor(t, "the queue is empty", func() bool {
-			_, err := pool.Exec(`UPDATE mails SET due_at = due_at - 60 WHERE due_at > $1 AND due_at < $2`, time.Now().Unix(), time.Now().Unix()+60)
+			_, err := pool.Exec(`UPDATE mails SET due_at = due_at - 60 WHERE due_at > $1 AND due_at < $2`, time.Now().Unix(),
+				time.Now().Unix()+60)
 			var n int
 			if err == nil {
 				err = pool.QueryRow(`SELECT COUNT(*) FROM mails`).Scan(&n)
@@ -283,7 +286,8 @@ func TestResetLinkWithoutMail(t *testing.T) {
 		admin, page := v.signedIn(t, v.admin), "/admin/users/"+v.userID(t, "alice")+"/"
 		admin.open(t, page)
 		admin.submit(t, "Make a link", nil)
-		shown := regexp.MustCompile(regexp.QuoteMeta(v.BaseURL) + `(/password/reset/([A-Za-z0-9_-]+)/)`).FindStringSubmatch(admin.Body)
+		shown := regexp.MustCompile(regexp.QuoteMeta(v.BaseURL) + `(/password/reset/([A-Za-z0-9_-]+)/)`).FindStringSubmatch(
+			admin.Body)
 		if shown == nil {
 			t.Fatalf("no link:\n%s", admin.Body)
 		}
@@ -340,7 +344,8 @@ func TestAddressIsConfirmedByMail(t *testing.T) {
 		if stranger.Status != http.StatusNotFound {
 			t.Errorf("another person confirms: %d", stranger.Status)
 		}
-		if got := m.get(t, path, nobody); got.Status != http.StatusSeeOther || !strings.HasPrefix(got.Header.Get("Location"), "/login/") {
+		if got := m.get(t, path, nobody); got.Status != http.StatusSeeOther ||
+			!strings.HasPrefix(got.Header.Get("Location"), "/login/") {
 			t.Errorf("nobody: %d", got.Status)
 		}
 		b.open(t, path)
@@ -350,7 +355,8 @@ func TestAddressIsConfirmedByMail(t *testing.T) {
 		}
 		b.open(t, path)
 		b.submit(t, "Confirm the address", nil)
-		if b.URL.Path != "/account/" || !strings.Contains(b.Body, "Your email address is confirmed") || strings.Contains(b.Body, "Not confirmed") {
+		if b.URL.Path != "/account/" || !strings.Contains(b.Body, "Your email address is confirmed") ||
+			strings.Contains(b.Body, "Not confirmed") {
 			t.Errorf("%d %s\n%s", b.Status, b.URL, b.Body)
 		}
 		b.open(t, path)

@@ -28,7 +28,8 @@ func (s *server) djangoAPI(t *testing.T, provider map[string]any) *server {
 	// By default the toolkit keeps each answer for ten hours. With 0 it accepts no token at all.
 	provider["RESOURCE_SERVER_TOKEN_CACHING_SECONDS"] = 2
 	provider["SCOPES"] = map[string]string{"read": "Read scope", "write": "Write scope", "groups": "Access to your groups"}
-	settings, err := json.Marshal(map[string]any{"listen": address, "database": filepath.Join(t.TempDir(), "database"), "provider": provider})
+	settings, err := json.Marshal(map[string]any{"listen": address, "database": filepath.Join(t.TempDir(), "database"),
+		"provider": provider})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +71,9 @@ func TestDjangoResourceServer(t *testing.T) {
 	alice, app, asker := s.person(t, "alice"), s.whole(t, "service"), s.introspector(t)
 	key := s.mustToken(t, asker.auth(), params("grant_type", "client_credentials", "scope", "introspection"))
 	for name, provider := range map[string]map[string]any{
-		"RESOURCE_SERVER_AUTH_TOKEN":                {"RESOURCE_SERVER_AUTH_TOKEN": key.AccessToken},
-		"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS": {"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS": []string{asker.ClientID, asker.ClientSecret}},
+		"RESOURCE_SERVER_AUTH_TOKEN": {"RESOURCE_SERVER_AUTH_TOKEN": key.AccessToken},
+		"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS": {"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS": []string{asker.ClientID,
+			asker.ClientSecret}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := s.djangoAPI(t, provider)
@@ -112,7 +114,8 @@ func TestDjangoResourceServerIsOneResource(t *testing.T) {
 	s := startServer(t, options{provider: []string{sampleScopes}})
 	alice := s.person(t, "alice")
 	asker := s.application(t, "--name", "API", "--grant", "client_credentials", "--may-introspect")
-	api := s.djangoAPI(t, map[string]any{"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS": []string{asker.ClientID, asker.ClientSecret}})
+	api := s.djangoAPI(t,
+		map[string]any{"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS": []string{asker.ClientID, asker.ClientSecret}})
 	const another = "https://another.example/"
 	for _, uri := range []string{api.URL + "/", another} {
 		s.mustCLI(t, "", "resource", "add", uri, "--name", "API", "--scope", "read", "--introspector", asker.ClientID)

@@ -27,8 +27,10 @@ func newAPIs(t *testing.T, o options) *apis {
 		return a.application(t, "--name", name, "--grant", "client_credentials")
 	}
 	a.orders, a.mail = introspector("Orders"), introspector("Mail")
-	a.mustCLI(t, "", "resource", "add", ordersURI, "--name", "Orders API", "--scope", "read", "--scope", "write", "--introspector", a.orders.ClientID)
-	a.mustCLI(t, "", "resource", "add", mailURI, "--name", "Mail API", "--scope", "read", "--scope", "groups", "--introspector", a.mail.ClientID)
+	a.mustCLI(t, "", "resource", "add", ordersURI, "--name", "Orders API", "--scope", "read", "--scope", "write",
+		"--introspector", a.orders.ClientID)
+	a.mustCLI(t, "", "resource", "add", mailURI, "--name", "Mail API", "--scope", "read", "--scope", "groups",
+		"--introspector", a.mail.ClientID)
 	return a
 }
 
@@ -40,7 +42,8 @@ func (a *apis) activeAt(t *testing.T, token string) []string {
 		name string
 		app  application
 	}{{"orders", a.orders}, {"mail", a.mail}, {"server", a.asker}} {
-		refused := a.post(t, "/o/introspect/", asker.app.auth(), params("token", token)).refused(403, "unauthorized_client") == nil
+		refused := a.post(t, "/o/introspect/", asker.app.auth(), params("token", token)).refused(403,
+			"unauthorized_client") == nil
 		if !refused && a.active(t, asker.app.auth(), token) {
 			seen = append(seen, asker.name)
 		}
@@ -93,12 +96,14 @@ func (a *apis) narrowed(t *testing.T, owner application) {
 		t.Errorf("scope %q", one.Scope)
 	}
 	for _, wrong := range []string{a.URL, "https://unknown.example", ordersURI + "//", ordersURI + "/x", "orders"} {
-		err := a.post(t, "/o/token/", owner.auth(), with(refreshForm(one.RefreshToken), "resource", wrong)).refused(400, "invalid_target")
+		err := a.post(t, "/o/token/", owner.auth(), with(refreshForm(one.RefreshToken), "resource", wrong)).refused(400,
+			"invalid_target")
 		if err != nil {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
-	err = a.post(t, "/o/token/", owner.auth(), with(refreshForm(one.RefreshToken), "resource", ordersURI, "scope", "groups")).refused(400, "invalid_scope")
+	err = a.post(t, "/o/token/", owner.auth(),
+		with(refreshForm(one.RefreshToken), "resource", ordersURI, "scope", "groups")).refused(400, "invalid_scope")
 	if err != nil {
 		t.Error(err)
 	}
@@ -142,13 +147,15 @@ func (a *apis) refusedTargets(t *testing.T) {
 		if alice.Away == nil || alice.Away.Query().Get("error") != "invalid_target" || alice.Away.Query().Get("code") != "" {
 			t.Errorf("%s: %d, %v", wrong, alice.Status, alice.Away)
 		}
-		err := a.post(t, "/o/token/", a.web.auth(), params("grant_type", "client_credentials", "resource", wrong)).refused(400, "invalid_target")
+		err := a.post(t, "/o/token/", a.web.auth(), params("grant_type", "client_credentials", "resource", wrong)).refused(
+			400, "invalid_target")
 		if err != nil {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
 	// RFC 6749 §3.1: no other parameter may be repeated, and this one only where RFC 8707 defines it.
-	err := a.post(t, "/o/introspect/", a.asker.auth(), params("token", "x", "resource", ordersURI, "resource", mailURI)).refused(400, "invalid_request")
+	err := a.post(t, "/o/introspect/", a.asker.auth(),
+		params("token", "x", "resource", ordersURI, "resource", mailURI)).refused(400, "invalid_request")
 	if err != nil {
 		t.Error(err)
 	}
@@ -156,7 +163,8 @@ func (a *apis) refusedTargets(t *testing.T) {
 
 // ofServer: the sample API and the introspection endpoint are the server itself.
 func (a *apis) ofServer(t *testing.T) {
-	other := a.mustToken(t, a.web.auth(), params("grant_type", "client_credentials", "scope", "read", "resource", ordersURI))
+	other := a.mustToken(t, a.web.auth(),
+		params("grant_type", "client_credentials", "scope", "read", "resource", ordersURI))
 	own := a.mustToken(t, a.web.auth(), params("grant_type", "client_credentials", "scope", "read", "resource", a.URL))
 	if got := a.get(t, "/users/", bearer(other.AccessToken)); got.Status != http.StatusUnauthorized {
 		t.Errorf("%d %s", got.Status, got.Body)
@@ -168,7 +176,9 @@ func (a *apis) ofServer(t *testing.T) {
 	if !a.active(t, bearer(asks.AccessToken), own.AccessToken) {
 		t.Error("inactive")
 	}
-	err := a.post(t, "/o/token/", a.asker.auth(), params("grant_type", "client_credentials", "scope", "introspection", "resource", ordersURI)).refused(400, "invalid_scope")
+	err := a.post(t, "/o/token/", a.asker.auth(),
+		params("grant_type", "client_credentials", "scope", "introspection", "resource", ordersURI)).refused(400,
+		"invalid_scope")
 	if err != nil {
 		t.Error(err)
 	}
@@ -178,11 +188,13 @@ func (a *apis) ofServer(t *testing.T) {
 // credentials see the token as active.
 func (a *apis) guarded(t *testing.T) {
 	api, _ := upstream(t)
-	g := a.guard(t, api.URL, []string{"{PATH: /, SCOPES: [read]}"}, "RESOURCE_SERVER_INTROSPECTION_URL: "+a.URL+"/o/introspect/",
+	g := a.guard(t, api.URL, []string{"{PATH: /, SCOPES: [read]}"}, "RESOURCE_SERVER_INTROSPECTION_URL: "+a.URL+
+		"/o/introspect/",
 		"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: ["+quote(a.orders.ClientID)+", "+quote(a.orders.ClientSecret)+"]",
 		"RESOURCE_SERVER_AUDIENCE: "+ordersURI, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
 	machine := params("grant_type", "client_credentials", "scope", "read")
-	for resource, status := range map[string]int{ordersURI: http.StatusOK, mailURI: http.StatusUnauthorized, a.URL: http.StatusUnauthorized} {
+	for resource, status := range map[string]int{ordersURI: http.StatusOK, mailURI: http.StatusUnauthorized,
+		a.URL: http.StatusUnauthorized} {
 		token := a.mustToken(t, a.web.auth(), with(machine, "resource", resource))
 		if got := g.get(t, "/", bearer(token.AccessToken)); got.Status != status {
 			t.Errorf("%s: %d, want %d", resource, got.Status, status)
@@ -202,7 +214,8 @@ func (a *apis) deleted(t *testing.T) {
 	a.wantActiveAt(t, both.AccessToken, "orders")
 	next := a.mustToken(t, owner.auth(), refreshForm(one.RefreshToken))
 	a.wantActiveAt(t, next.AccessToken, "orders")
-	err := a.post(t, "/o/token/", owner.auth(), with(refreshForm(next.RefreshToken), "resource", mailURI)).refused(400, "invalid_target")
+	err := a.post(t, "/o/token/", owner.auth(), with(refreshForm(next.RefreshToken), "resource", mailURI)).refused(400,
+		"invalid_target")
 	if err != nil {
 		t.Error(err)
 	}

@@ -85,7 +85,8 @@ func TestRevokeAllForgetsConsents(t *testing.T) {
 	}
 	path := "/o/applications/" + v.casual.ID + "/"
 	root.open(t, path)
-	for _, want := range []string{"<dt>People who approved it</dt><dd>1</dd>", "<dt>Live tokens</dt><dd>None</dd>", "The operator registered it on the command line"} {
+	for _, want := range []string{"<dt>People who approved it</dt><dd>1</dd>", "<dt>Live tokens</dt><dd>None</dd>",
+		"The operator registered it on the command line"} {
 		if !strings.Contains(root.Body, want) {
 			t.Errorf("the page of the application does not say %q", want)
 		}
@@ -95,7 +96,8 @@ func TestRevokeAllForgetsConsents(t *testing.T) {
 		t.Error("the consent was revoked before anybody confirmed it")
 	}
 	root.send(t, path+"revoke/", params())
-	if !strings.Contains(root.Body, "<dt>People who approved it</dt><dd>None</dd>") || !strings.Contains(root.Body, "Everything that the application held is revoked") {
+	if !strings.Contains(root.Body, "<dt>People who approved it</dt><dd>None</dd>") ||
+		!strings.Contains(root.Body, "Everything that the application held is revoked") {
 		t.Errorf("after the revocation: %d %s", root.Status, root.URL)
 	}
 	if !asked() {
@@ -131,7 +133,9 @@ func TestApplicationsAreFiltered(t *testing.T) {
 		alice.registered(t, "name", "App alices")
 		root.registered(t, "name", "App roots")
 		for name, set := range map[string]string{
-			"document": "origin = 'document', responsible = 'nobody'", "registered": fmt.Sprintf("origin = 'registration', responsible = 'nobody', last_used_at = %d, created_at = 1", lastUsed),
+			"document": "origin = 'document', responsible = 'nobody'",
+			"registered": fmt.Sprintf("origin = 'registration', responsible = 'nobody', last_used_at = %d, created_at = 1",
+				lastUsed),
 			"old": "origin = '', created_at = 1"} {
 			_, err := pool.ExecContext(t.Context(), "UPDATE applications SET "+set+" WHERE name = 'App "+name+"'")
 			if err != nil {
@@ -170,7 +174,8 @@ func TestApplicationsAreFiltered(t *testing.T) {
 				t.Errorf("%s: %d %q, want %q", query, root.Status, got, want)
 			}
 		}
-		for query, want := range map[string]string{"standing=open": ">Nobody</bdi>", "standing=administrator&q=operators": ">The operator</bdi>", "q=roots": ">root</bdi>"} {
+		for query, want := range map[string]string{"standing=open": ">Nobody</bdi>",
+			"standing=administrator&q=operators": ">The operator</bdi>", "q=roots": ">root</bdi>"} {
 			shown(root, query)
 			if !strings.Contains(root.Body, `data-label="Owner"><bdi class="brief"`+want) {
 				t.Errorf("%s: the list does not say that the owner is %q", query, want)
@@ -183,13 +188,15 @@ func TestApplicationsAreFiltered(t *testing.T) {
 		if !strings.Contains(root.Body, `<option value="47" selected>47 days</option>`) {
 			t.Error("the filter of the address is not chosen in the form")
 		}
-		for _, query := range []string{"standing=root", "origin=x", "unused=0", "unused=-1", "unused=x", "unused=99999999999999999999", "standing=a&standing=b"} {
+		for _, query := range []string{"standing=root", "origin=x", "unused=0", "unused=-1", "unused=x",
+			"unused=99999999999999999999", "standing=a&standing=b"} {
 			shown(root, query)
 			if root.Status != http.StatusBadRequest {
 				t.Errorf("%s: %d, want 400", query, root.Status)
 			}
 		}
-		for query, want := range map[string]string{"standing=opn": "standing must be administrator, person, open or suspended.", "origin=x": "origin must be page, command, registration, document or unknown.",
+		for query, want := range map[string]string{"standing=opn": "standing must be administrator, person, open or " +
+			"suspended.", "origin=x": "origin must be page, command, registration, document or unknown.",
 			"unused=x": "unused must be a number of days, from 1 to 3650."} {
 			if shown(root, query); !strings.Contains(root.Body, want) {
 				t.Errorf("%s: the page does not say %q", query, want)

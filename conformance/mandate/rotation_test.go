@@ -29,7 +29,9 @@ func TestRefreshRotation(t *testing.T) {
 	for i, setting := range []string{"true", "false"} {
 		t.Run(setting, func(t *testing.T) {
 			onADatabase(t, func(t *testing.T, db database) {
-				s := startServer(t, options{database: db, provider: []string{"ROTATE_REFRESH_TOKEN: " + setting, "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0", "OIDC_ENABLED: true", openidScopes}})
+				s := startServer(t, options{database: db,
+					provider: []string{"ROTATE_REFRESH_TOKEN: " + setting, "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0",
+						"OIDC_ENABLED: true", openidScopes}})
 				alice := s.person(t, "alice")
 				b, keys := s.signedIn(t, alice), newStatementIssuer(t, "bank")
 				for _, kind := range []rotating{
@@ -59,7 +61,8 @@ func TestRefreshRotation(t *testing.T) {
 
 // rotation registers an application and refreshes its tokens. It returns y if the refresh token was
 // replaced, n if it was kept, and x if the registration was refused at the field.
-func (s *server) rotation(t *testing.T, b *browser, alice person, keys *statementIssuer, flags []string, proof bool) string {
+func (s *server) rotation(t *testing.T, b *browser, alice person, keys *statementIssuer, flags []string,
+	proof bool) string {
 	t.Helper()
 	if r := s.cli(t, "", append([]string{"application", "add"}, flags...)...); r.code != 0 {
 		if !strings.HasPrefix(r.stderr, "mandate: --refresh-rotation: ") {
@@ -95,7 +98,8 @@ func (s *server) rotation(t *testing.T, b *browser, alice person, keys *statemen
 
 // codeFor gets a code for an application, and returns the form that exchanges it. An application
 // with a profile pushes and, for message signing, signs its request.
-func (s *server) codeFor(t *testing.T, b *browser, alice person, by keyHolder, as func() auth, flags []string) (form map[string][]string) {
+func (s *server) codeFor(t *testing.T, b *browser, alice person, by keyHolder, as func() auth,
+	flags []string) (form map[string][]string) {
 	t.Helper()
 	if !strings.Contains(strings.Join(flags, " "), "--profile") {
 		return b.issue(t, by.application, alice)
@@ -122,7 +126,8 @@ func TestRefreshRotationIsChanged(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
-		app := s.application(t, "--name", "Shop", "--owner", "alice", "--grant", "authorization_code", "--redirect-uri", phoneURI, "--refresh-rotation", "on")
+		app := s.application(t, "--name", "Shop", "--owner", "alice", "--grant", "authorization_code", "--redirect-uri",
+			phoneURI, "--refresh-rotation", "on")
 		tokens := s.signedIn(t, alice).family(t, app, alice)
 		rotated := func() bool {
 			before := tokens.RefreshToken
@@ -142,7 +147,8 @@ func TestRefreshRotationIsChanged(t *testing.T) {
 		s.mustCLI(t, "", "application", "update", app.ClientID, "--refresh-rotation", "off")
 		checkEqual(t, "after the command", shown(), "off")
 		waitFor(t, "the token is kept", func() bool { return !rotated() })
-		if out := s.mustCLI(t, "", "application", "show", app.ClientID); !strings.Contains(out, "rotation of refresh tokens") {
+		if out := s.mustCLI(t, "", "application", "show", app.ClientID); !strings.Contains(out,
+			"rotation of refresh tokens") {
 			t.Errorf("application show: %s", out)
 		}
 		own := s.signIn(t, alice, "/o/applications/")
@@ -156,7 +162,8 @@ func TestRefreshRotationIsChanged(t *testing.T) {
 		}
 		refused := func(b *browser, value string) {
 			t.Helper()
-			if a := change(b, value); a.Status != http.StatusUnprocessableEntity || !strings.Contains(a.Body, `id="refresh_rotation-error"`) {
+			if a := change(b, value); a.Status != http.StatusUnprocessableEntity ||
+				!strings.Contains(a.Body, `id="refresh_rotation-error"`) {
 				t.Errorf("%q: %d %.300s", value, a.Status, a.Body)
 			}
 		}
@@ -169,7 +176,8 @@ func TestRefreshRotationIsChanged(t *testing.T) {
 		refused(own, "never")
 		refused(own, "off")
 		checkEqual(t, "after the owner", shown(), "on")
-		if a := change(s.signIn(t, root, "/o/applications/"), "off"); a.Status != http.StatusOK || !strings.Contains(a.Body, "Kept") {
+		if a := change(s.signIn(t, root, "/o/applications/"), "off"); a.Status != http.StatusOK ||
+			!strings.Contains(a.Body, "Kept") {
 			t.Errorf("an administrator: %d %s", a.Status, a.Body)
 		}
 		// A person becomes responsible: what only an administrator may decide ends.
@@ -194,12 +202,14 @@ func TestAttackRefreshInTheGracePeriod(t *testing.T) {
 			}
 		}
 
-		phone := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", phoneURI)
+		phone := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", phoneURI)
 		thief := newHolder(t)
 		first := b.family(t, phone, alice)
 		stolen := s.mustToken(t, thief.proving(t, phone.auth()), refreshForm(first.RefreshToken))
 		ended("the person's own refresh", phone, first.RefreshToken)
-		if _, got := s.token(t, thief.proving(t, phone.auth()), refreshForm(stolen.RefreshToken)); got.refused(http.StatusBadRequest, "invalid_grant") != nil {
+		if _, got := s.token(t, thief.proving(t, phone.auth()),
+			refreshForm(stolen.RefreshToken)); got.refused(http.StatusBadRequest, "invalid_grant") != nil {
 			t.Errorf("the token that the thief bound to a key: %d %s", got.Status, got.Body)
 		}
 
@@ -209,7 +219,8 @@ func TestAttackRefreshInTheGracePeriod(t *testing.T) {
 		s.mustCLI(t, "", "application", "update", shop.ClientID, "--refresh-rotation", "off")
 		rotated := time.Now().Unix()
 		waitFor(t, "the next second", func() bool { return time.Now().Unix() > rotated }) // times are stored in seconds
-		checkEqual(t, "a token that is kept", s.mustToken(t, shop.auth(), refreshForm(next.RefreshToken)).RefreshToken, next.RefreshToken)
+		checkEqual(t, "a token that is kept", s.mustToken(t, shop.auth(), refreshForm(next.RefreshToken)).RefreshToken,
+			next.RefreshToken)
 		ended("the token before one that was used", shop, first.RefreshToken)
 		ended("the token after it", shop, next.RefreshToken)
 	})

@@ -31,7 +31,8 @@ func (s *securedServer) authlibKey(t *testing.T) {
 
 	// What Authlib 1.9.9 does by default, and what the errors say of it. Its assertions are for the
 	// token endpoint, and live for an hour.
-	for want, input := range map[string]map[string]any{s.Issuer: adding(input, "lifetime", 60), "600 seconds": adding(input, "audience", s.Issuer)} {
+	for want, input := range map[string]map[string]any{s.Issuer: adding(input, "lifetime", 60),
+		"600 seconds": adding(input, "audience", s.Issuer)} {
 		got := s.authlib(t, app, "client_credentials", input)
 		wantError(t, got, "invalid_client")
 		if text, _ := got["error_description"].(string); !strings.Contains(text, want) {
@@ -48,10 +49,13 @@ func (s *securedServer) authlibKey(t *testing.T) {
 
 // authlibSecret authenticates by client_secret_jwt.
 func (s *securedServer) authlibSecret(t *testing.T) {
-	app := s.application(t, "--name", "secret", "--grant", "client_credentials", "--auth-method", "client_secret_jwt", "--no-hash-client-secret")
-	input := map[string]any{"auth": "secret_jwt", "audience": s.Issuer, "lifetime": 60, "tls": map[string]any{"ca": s.trust}}
+	app := s.application(t, "--name", "secret", "--grant", "client_credentials", "--auth-method", "client_secret_jwt",
+		"--no-hash-client-secret")
+	input := map[string]any{"auth": "secret_jwt", "audience": s.Issuer, "lifetime": 60,
+		"tls": map[string]any{"ca": s.trust}}
 	access, _ := s.granted(t, s.authlib(t, app, "client_credentials", adding(input, "scope", "read")), "read", false)
-	if got := s.authlib(t, app, "get", adding(input, "url", s.URL+"/resource", "token", access)); got["status"] != float64(http.StatusOK) {
+	if got := s.authlib(t, app, "get", adding(input, "url", s.URL+"/resource", "token", access)); got["status"] != float64(
+		http.StatusOK) {
 		t.Errorf("the API answers %v", got)
 	}
 	app.ClientSecret = app.ClientSecret[1:]

@@ -39,7 +39,8 @@ func TestSecuredCurl(t *testing.T) {
 				t.Errorf("%s: %d %s", name, a.Status, a.Body)
 			}
 		}
-		for name, input := range map[string]map[string]any{"no certificate": none, "the certificate of another client": other} {
+		for name, input := range map[string]map[string]any{"no certificate": none,
+			"the certificate of another client": other} {
 			a := s.curl(t, input, s.mutual+"/o/token/", "", form)
 			if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, "invalid_client") {
 				t.Errorf("a token request with %s: %d %s", name, a.Status, a.Body)
@@ -51,7 +52,8 @@ func TestSecuredCurl(t *testing.T) {
 // curl sends a form, or gets a URL, with the certificate of a client.
 func (s *securedServer) curl(t testing.TB, input map[string]any, address, token string, form url.Values) answer {
 	t.Helper()
-	args := []string{"--silent", "--show-error", "--cacert", s.certificateFile(t), "--config", "-", "--http1.1", "--include"}
+	args := []string{"--silent", "--show-error", "--cacert", s.certificateFile(t), "--config", "-", "--http1.1",
+		"--include"}
 	pair := input["tls"].(map[string]any)
 	if pair["cert"] != nil {
 		args = append(args, "--cert", writeText(t, pair["cert"].(string)), "--key", writeText(t, pair["key"].(string)))

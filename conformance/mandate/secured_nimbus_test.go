@@ -22,7 +22,8 @@ func TestSecuredNimbus(t *testing.T) {
 		s := newSecuredServer(t, db)
 		app, input := s.keyed(t, "nimbus", "--require-pushed-requests")
 		proofs := s.boundFlow(t, s.nimbus, app, input, nil)
-		checkNonces(t, proofs, "POST /o/par/ 400", "POST /o/par/ 201", "POST /o/token/ 200", "POST /o/token/ 200", "GET /o/userinfo/ 200", "GET /resource 401", "GET /resource 200")
+		checkNonces(t, proofs, "POST /o/par/ 400", "POST /o/par/ 201", "POST /o/token/ 200", "POST /o/token/ 200",
+			"GET /o/userinfo/ 200", "GET /resource 401", "GET /resource 200")
 		profiled, with := s.profiled(t, "nimbus-fapi")
 		s.boundFlow(t, s.nimbus, profiled, with, map[string]any{"object": true})
 		got := s.nimbus(t, app, "client_credentials", adding(input, "scope", "read"))
@@ -57,7 +58,8 @@ func (s *server) nimbus(t testing.TB, app application, step string, input map[st
 var nimbusClient = sync.OnceValues(func() (*foreignProgram, error) {
 	folder := filepath.Join("testdata", "nimbus")
 	jars := filepath.Join(binaryDir, "nimbus")
-	out, err := exec.Command("mvn", "--batch-mode", "--quiet", "--file", filepath.Join(folder, "pom.xml"), "dependency:copy-dependencies", "-DoutputDirectory="+jars).CombinedOutput()
+	out, err := exec.Command("mvn", "--batch-mode", "--quiet", "--file", filepath.Join(folder, "pom.xml"),
+		"dependency:copy-dependencies", "-DoutputDirectory="+jars).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("mvn: %w\n%s", err, out)
 	}

@@ -31,13 +31,15 @@ func TestSecuredNode(t *testing.T) {
 func (s *securedServer) nodeDPoP(t *testing.T, run foreignClient, name string) {
 	app, input := s.keyed(t, "dpop-"+name, "--require-pushed-requests")
 	proofs := s.boundFlow(t, run, app, input, map[string]any{"push": true})
-	checkNonces(t, proofs, "POST /o/par/ 400", "POST /o/par/ 201", "POST /o/token/ 200", "POST /o/token/ 200", "GET /o/userinfo/ 200",
+	checkNonces(t, proofs, "POST /o/par/ 400", "POST /o/par/ 201", "POST /o/token/ 200", "POST /o/token/ 200",
+		"GET /o/userinfo/ 200",
 		// Both libraries keep one nonce for an origin. The sample API has nonces of its own, so the first
 		// request after the change of endpoint is repeated.
 		"GET /resource 401", "GET /resource 200")
 	got := run(t, app, "client_credentials", input)
 	// Now the client has the nonce of the API, and repeats a request for this server.
-	if !slices.Equal(listed(got["requests"]), []any{"POST /o/token/ 400", "POST /o/token/ 200"}) || got["token_type"] != "dpop" {
+	if !slices.Equal(listed(got["requests"]), []any{"POST /o/token/ 400", "POST /o/token/ 200"}) ||
+		got["token_type"] != "dpop" {
 		t.Errorf("client credentials: %v", got)
 	}
 }
@@ -94,7 +96,8 @@ func (s *securedServer) nodeResponse(t *testing.T, run foreignClient, name strin
 		altered := *back
 		altered.RawQuery = params("response", response[:len(response)-8]+"AAAAAAAA").Encode()
 		for what, address := range map[string]string{"not signed": plain.String(), "altered": altered.String()} {
-			got := run(t, app, "callback", adding(input, "url", address, "redirect_uri", app.RedirectURI, "code_verifier", begun["code_verifier"], "state", begun["state"]))
+			got := run(t, app, "callback", adding(input, "url", address, "redirect_uri", app.RedirectURI, "code_verifier",
+				begun["code_verifier"], "state", begun["state"]))
 			if got["error"] == nil || got["access_token"] != nil {
 				t.Errorf("%s, %s: the client took the response: %v", algorithm, what, got)
 			}

@@ -38,7 +38,9 @@ func (m *mailing) invites(t *testing.T, admin *browser, address string, groups .
 // byHand invites a person by the command, and returns the path of the link.
 func (s *server) byHand(t testing.TB, address string, more ...string) string {
 	t.Helper()
-	link := strings.TrimPrefix(strings.TrimSpace(s.mustCLI(t, "", append([]string{"invitation", "add", address, "--no-mail"}, more...)...)), s.BaseURL)
+	link := strings.TrimPrefix(
+		strings.TrimSpace(s.mustCLI(t, "", append([]string{"invitation", "add", address, "--no-mail"}, more...)...)),
+		s.BaseURL)
 	s.secret(strings.Split(link, "/")[2])
 	return link
 }
@@ -91,7 +93,8 @@ func dead(t testing.TB, what, link string, nodes ...*server) {
 		if got := node.get(t, link, nobody); got.Status != http.StatusNotFound {
 			t.Errorf("%s: GET %d", what, got.Status)
 		}
-		for _, form := range []url.Values{params("username", "thief", "password", "words of a thief in a row"), params("username", "thief", "way", "passkey")} {
+		for _, form := range []url.Values{params("username", "thief", "password", "words of a thief in a row"),
+			params("username", "thief", "way", "passkey")} {
 			if got := node.post(t, link, ownForm, form); got.Status != http.StatusNotFound {
 				t.Errorf("%s: POST %d\n%s", what, got.Status, got.Body)
 			}
@@ -113,7 +116,8 @@ func TestInvitationByMail(t *testing.T) {
 		}
 		for range 3 { // a mail scanner opens the link first
 			answer := m.get(t, link, nobody)
-			if answer.Status != http.StatusOK || answer.Header.Get("Referrer-Policy") != "strict-origin" || answer.Header.Get("Cache-Control") != "no-store" {
+			if answer.Status != http.StatusOK || answer.Header.Get("Referrer-Policy") != "strict-origin" ||
+				answer.Header.Get("Cache-Control") != "no-store" {
 				t.Fatalf("GET: %d %v", answer.Status, answer.Header)
 			}
 		}
@@ -151,7 +155,8 @@ func TestInvitationByMail(t *testing.T) {
 			t.Error("the invitation is still listed")
 		}
 		m.settled(t)
-		checkEqual(t, "messages of a sign-in with a new browser", len(m.to(t, "ann@example.com", signInSubject)), 1) // the second browser's
+		// the second browser's
+		checkEqual(t, "messages of a sign-in with a new browser", len(m.to(t, "ann@example.com", signInSubject)), 1)
 	})
 }
 
@@ -194,7 +199,8 @@ func TestInvitationByHand(t *testing.T) {
 		b.isAt(t, "somebody's username", http.StatusUnprocessableEntity, "A person with that username already exists.")
 		b.submit(t, "Create the account", params("password", "words of a new person", "username", "Root@example.com"))
 		b.isAt(t, "somebody's address", http.StatusUnprocessableEntity, "Use your own email address, or a name without @.")
-		b.submit(t, "Create the account", params("password", "words of a new person", "username", "ann@example.com", "first_name", strings.Repeat("x", 151)))
+		b.submit(t, "Create the account",
+			params("password", "words of a new person", "username", "ann@example.com", "first_name", strings.Repeat("x", 151)))
 		b.isAt(t, "a long name", http.StatusUnprocessableEntity, "Use at most 150 characters.")
 		b.submit(t, "Create the account", params("password", "words of a new person", "first_name", "Ann"))
 		b.isPerson(t, "ann@example.com")
@@ -228,7 +234,8 @@ func TestInvitationByHand(t *testing.T) {
 		}
 		// Nobody else sees or makes invitations.
 		bob := s.signedIn(t, s.person(t, "bob"))
-		for _, path := range []string{"/admin/invitations/", "/admin/invitations/new/", "/admin/invitations/list/", page, page + "renew/", page + "withdraw/"} {
+		for _, path := range []string{"/admin/invitations/", "/admin/invitations/new/", "/admin/invitations/list/", page,
+			page + "renew/", page + "withdraw/"} {
 			bob.open(t, path)
 			checkEqual(t, path, bob.Status, http.StatusForbidden)
 		}
@@ -244,8 +251,11 @@ func TestInvitationList(t *testing.T) {
 		m.mustCLI(t, "", "group", "add", "staff")
 		admin := m.signedIn(t, m.admin)
 		admin.open(t, "/admin/invitations/list/")
-		admin.submit(t, "Invite", params("list", "email,groups\nann@example.com,staff\nnowhere,nobody\nbob@example.com,\nANN@example.com"))
-		for _, text := range []string{"Line 3, email: This is not an email address", `Line 3, groups: There is no group "nobody".`, "Line 5, email: The address is in line 2 already.", "Nobody was invited."} {
+		admin.submit(t, "Invite",
+			params("list", "email,groups\nann@example.com,staff\nnowhere,nobody\nbob@example.com,\nANN@example.com"))
+		for _, text := range []string{"Line 3, email: This is not an email address",
+			`Line 3, groups: There is no group "nobody".`, "Line 5, email: The address is in line 2 already.",
+			"Nobody was invited."} {
 			admin.isAt(t, "mistakes", http.StatusUnprocessableEntity, text)
 		}
 		if !strings.Contains(admin.Body, "bob@example.com,") {
@@ -263,7 +273,8 @@ func TestInvitationList(t *testing.T) {
 			m.secret(link[1])
 		}
 		lines := html.UnescapeString(regexpSubmatch(t, `(?s)<pre data-copy[^>]*>(.*?)</pre>`, admin.Body))
-		if want := "email,link\ncarol@example.com," + m.BaseURL + links[0][0] + "\ndora@example.com," + m.BaseURL + links[1][0] + "\n"; lines != want {
+		if want := "email,link\ncarol@example.com," + m.BaseURL + links[0][0] + "\ndora@example.com," + m.BaseURL +
+			links[1][0] + "\n"; lines != want {
 			t.Errorf("all links: %q, want %q", lines, want)
 		}
 		admin.open(t, "/admin/invitations/list/")
@@ -298,7 +309,8 @@ func TestOpenSignUp(t *testing.T) {
 		b.isAt(t, "asked", http.StatusOK, "A message is on its way to the address that you entered.")
 		checkEqual(t, "after that", b.URL.Path, "/sign-up/asked/")
 		again := regexpSubmatch(t, `href="(/sign-up/\?next=[^"]*)"`, b.Body)
-		if next := regexpSubmatch(t, `href="(/login/\?next=[^"]*)"`, b.Body); !strings.Contains(next, "authorize") || !strings.Contains(again, "authorize") {
+		if next := regexpSubmatch(t, `href="(/login/\?next=[^"]*)"`, b.Body); !strings.Contains(next, "authorize") ||
+			!strings.Contains(again, "authorize") {
 			t.Errorf("the request of the application is lost: %s, %s", next, again)
 		}
 		link := m.linkIn(t, m.waitTo(t, "ann@EXAMPLE.com", signUpSubject, 1))
@@ -315,7 +327,8 @@ func TestOpenSignUp(t *testing.T) {
 		dead(t, "after its use", link, m.server, m.other)
 		// In another browser, the person goes on at the start page: nobody else decides where.
 		m.asksForAccount(t, m.other, "bob@example.org")
-		phone := m.carrying(t, "mandate_joining", base64.RawURLEncoding.EncodeToString([]byte("https://evil.example/"))) // planted
+		// planted
+		phone := m.carrying(t, "mandate_joining", base64.RawURLEncoding.EncodeToString([]byte("https://evil.example/")))
 		phone.joins(t, m.linkIn(t, m.waitTo(t, "bob@example.org", signUpSubject, 1)), "username", "bobby")
 		if phone.Away != nil || phone.URL.Path != "/account/" {
 			t.Errorf("the page after the sign-up is %s, sent to %v", phone.URL, phone.Away)
@@ -348,7 +361,8 @@ func (m *mailing) asksForAccount(t *testing.T, node *server, address string) {
 	b := node.browser(t)
 	b.open(t, "/sign-up/?next=/device/")
 	b.submit(t, "Send the link", params("email", address))
-	if b.URL.Path != "/sign-up/asked/" || !strings.Contains(b.Body, "A message is on its way to the address that you entered.") {
+	if b.URL.Path != "/sign-up/asked/" ||
+		!strings.Contains(b.Body, "A message is on its way to the address that you entered.") {
 		t.Fatalf("%d %s\n%s", b.Status, b.URL, b.Body)
 	}
 }
@@ -356,7 +370,8 @@ func (m *mailing) asksForAccount(t *testing.T, node *server, address string) {
 // Which pages there are depends on SIGN_UP.
 func TestSignUpPolicies(t *testing.T) {
 	t.Parallel()
-	for setting, want := range map[string][2]int{"off": {http.StatusNotFound, http.StatusNotFound}, "invited": {http.StatusNotFound, http.StatusOK}} {
+	for setting, want := range map[string][2]int{"off": {http.StatusNotFound, http.StatusNotFound},
+		"invited": {http.StatusNotFound, http.StatusOK}} {
 		s := startServer(t, options{settings: []string{"SIGN_UP: " + setting}})
 		admin := s.signedIn(t, s.person(t, "root", "--admin"))
 		if got := s.get(t, "/sign-up/", nobody); got.Status != want[0] {
@@ -377,7 +392,8 @@ func TestSignUpPolicies(t *testing.T) {
 // SECOND_FACTOR demands a second factor of a new person too. A passkey is one.
 func TestSignUpWithSecondFactor(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, options{host: "localhost", settings: []string{"SECOND_FACTOR: everybody", "SECOND_FACTOR_GRACE_DAYS: 0"}})
+	s := startServer(t, options{host: "localhost",
+		settings: []string{"SECOND_FACTOR: everybody", "SECOND_FACTOR_GRACE_DAYS: 0"}})
 	b := s.browser(t)
 	b.joins(t, s.byHand(t, "ann@example.com"))
 	if b.URL.Path != "/login/factor/" || strings.Contains(b.Body, "you are signed in") {
@@ -393,7 +409,8 @@ func TestSignUpWithSecondFactor(t *testing.T) {
 // A person of another server needs an invitation for the verified address there.
 func TestIdentityOfAnInvitedPerson(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s, c := withCompany(t, db, ", SCOPES: [openid, profile, email, groups], NEW_PEOPLE: invited, GROUPS_CLAIM: groups, GROUPS: {it: admins}", "SIGN_UP: off")
+		s, c := withCompany(t, db, ", SCOPES: [openid, profile, email, groups], NEW_PEOPLE: invited, GROUPS_CLAIM: groups, "+
+			"GROUPS: {it: admins}", "SIGN_UP: off")
 		for _, group := range []string{"staff", "admins"} {
 			s.mustCLI(t, "", "group", "add", group)
 		}
@@ -418,7 +435,8 @@ func TestIdentityOfAnInvitedPerson(t *testing.T) {
 		if b.Status != http.StatusOK || b.shows("password") || b.shows("username") {
 			t.Errorf("%d\n%s", b.Status, b.Body)
 		}
-		if got := s.post(t, link, ownForm, params("username", "ann", "password", "words of a new person")); got.Status != http.StatusNotFound {
+		if got := s.post(t, link, ownForm,
+			params("username", "ann", "password", "words of a new person")); got.Status != http.StatusNotFound {
 			t.Errorf("an account on the page: %d", got.Status)
 		}
 		b.submit(t, "Continue with "+c.label(), nil)
@@ -432,7 +450,8 @@ func TestIdentityOfAnInvitedPerson(t *testing.T) {
 		checkEqual(t, "groups", s.groupsOf(t, "ann@company.example"), "admins staff")
 		checkEqual(t, "the page of the link", s.get(t, link, nobody).Status, http.StatusNotFound)
 		admin.open(t, "/admin/invitations/")
-		if strings.Contains(strings.ToLower(admin.Body), "ann@company.example") || !strings.Contains(admin.Body, "bob@company.example") {
+		if strings.Contains(strings.ToLower(admin.Body), "ann@company.example") ||
+			!strings.Contains(admin.Body, "bob@company.example") {
 			t.Errorf("the wrong invitation was used:\n%s", admin.Body)
 		}
 	})
@@ -442,7 +461,8 @@ func TestIdentityOfAnInvitedPerson(t *testing.T) {
 func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
-		m.mustCLI(t, m.secret("the words of root")+"\n", "user", "add", "chief", "--first-name", "Clara", "--last-name", "Chief", "--admin", "--password-stdin")
+		m.mustCLI(t, m.secret("the words of root")+"\n", "user", "add", "chief", "--first-name", "Clara", "--last-name",
+			"Chief", "--admin", "--password-stdin")
 		admin := m.signedIn(t, person{"chief", "the words of root"})
 		m.mail.Stop()
 		admin.open(t, "/admin/invitations/new/")
@@ -454,7 +474,8 @@ func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
 		named := func(text string) func() bool {
 			return func() bool {
 				for line := range strings.Lines(m.log.String() + m.other.log.String()) {
-					if strings.Contains(line, text) && strings.Contains(line, "kind=invitation") && strings.Contains(line, "invitation="+id) {
+					if strings.Contains(line, text) && strings.Contains(line, "kind=invitation") &&
+						strings.Contains(line, "invitation="+id) {
 						return true
 					}
 				}
@@ -464,14 +485,18 @@ func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
 		waitFor(t, "an attempt fails", named("a message was not sent; the server will try again"))
 		m.exec(t, `UPDATE mails SET due_at = 1, attempts = 9, expires_at = created_at + 600`)
 		waitFor(t, "the message is given up", named("mail was not sent; no more attempts"))
-		waitFor(t, "the page says so", func() bool { admin.open(t, page); return strings.Contains(admin.Body, "The message could not be sent") })
+		waitFor(t, "the page says so", func() bool {
+			admin.open(t, page)
+			return strings.Contains(admin.Body, "The message could not be sent")
+		})
 		if log := m.log.String() + m.other.log.String(); strings.Contains(log, "ann@example.com") {
 			t.Errorf("the log contains the address:\n%s", log)
 		}
 		m.mail.Restart(t)
 		admin.submit(t, "Send a new link", nil)
 		first := m.linkIn(t, m.waitTo(t, "ann@example.com", invitationSubject, 1))
-		if text := m.to(t, "ann@example.com", invitationSubject)[0].Text; !strings.Contains(text, "Clara Chief has invited you to create an account at Mandate.") {
+		if text := m.to(t, "ann@example.com", invitationSubject)[0].Text; !strings.Contains(text,
+			"Clara Chief has invited you to create an account at Mandate.") {
 			t.Errorf("%s", text)
 		}
 		m.settled(t)
@@ -482,7 +507,9 @@ func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
 		admin.open(t, "/admin/invitations/")
 		admin.isAt(t, "the list after its time", http.StatusOK, `<span class="tag">Expired</span>`)
 		got := m.get(t, first, nobody)
-		if got.Status != http.StatusNotFound || !strings.Contains(got.Body, "Otherwise ask the person who invited you for a new invitation.") || !strings.Contains(got.Body, `href="/login/"`) {
+		if got.Status != http.StatusNotFound ||
+			!strings.Contains(got.Body, "Otherwise ask the person who invited you for a new invitation.") ||
+			!strings.Contains(got.Body, `href="/login/"`) {
 			t.Errorf("the link after its time: %d\n%s", got.Status, got.Body)
 		}
 		stranger := m.person(t, "stranger", "--email", "ann@example.com")
@@ -499,6 +526,7 @@ func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
 				kinds = append(kinds, e.Kind+" "+e.Person.Name)
 			}
 		}
-		checkEqual(t, "events", strings.Join(kinds, ", "), "invitation.withdrawn ann@example.com, invitation.renewed ann@example.com, invitation.renewed ann@example.com, invitation.added ann@example.com")
+		checkEqual(t, "events", strings.Join(kinds, ", "), "invitation.withdrawn ann@example.com, invitation.renewed "+
+			"ann@example.com, invitation.renewed ann@example.com, invitation.added ann@example.com")
 	})
 }

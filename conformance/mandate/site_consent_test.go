@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// A single-page application is a public client. Its consent is remembered, or left out if an administrator allows it, where
-// only its host receives the response (RFC 8252 §8.6). Everywhere else the person is asked each time.
+// A single-page application is a public client. Its consent is remembered, or left out if an administrator allows it,
+// where only its host receives the response (RFC 8252 §8.6). Everywhere else the person is asked each time.
 func TestConsentOfASinglePageApplication(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: append([]string{"OIDC_ENABLED: true", openidScopes}, openClients...)})
+		s := startServer(t, options{database: db,
+			provider: append([]string{"OIDC_ENABLED: true", openidScopes}, openClients...)})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 		b := s.signedIn(t, alice)
 		const web, native = "https://app.example/back", "http://127.0.0.1:50111/back"
@@ -39,7 +40,8 @@ func TestConsentOfASinglePageApplication(t *testing.T) {
 			if b.Away == nil { // an error of an application for which nobody is responsible leads nowhere else
 				return got + strconv.Itoa(b.Status)
 			}
-			return got + strings.TrimSpace(b.Away.Query().Get("error")+" "+map[bool]string{true: "code"}[b.Away.Query().Has("code")])
+			return got + strings.TrimSpace(b.Away.Query().Get("error")+" "+
+				map[bool]string{true: "code"}[b.Away.Query().Has("code")])
 		}
 		const remembered, skipped, each = "asked silent code", "silent silent code", "asked asked consent_required"
 		checkEqual(t, "a site", logins(s.application(t, public("Site", "--redirect-uri", web)...), web), remembered)
@@ -47,11 +49,13 @@ func TestConsentOfASinglePageApplication(t *testing.T) {
 		checkEqual(t, "a site of the company", logins(skips, web), skipped)
 		both := s.application(t, public("Both", "--redirect-uri", web, "--redirect-uri", native)...)
 		checkEqual(t, "a program beside the site", logins(both, native), each)
-		stranger := s.registers(t, nobody, `{"redirect_uris":["`+web+`"],"token_endpoint_auth_method":"none","skip_consent":true}`)
+		stranger := s.registers(t, nobody,
+			`{"redirect_uris":["`+web+`"],"token_endpoint_auth_method":"none","skip_consent":true}`)
 		checkEqual(t, "a site of a stranger", logins(asApplication(stranger, web), web), "asked asked 400")
 
 		// The refusal names the redirect URI, at the command line and on the page.
-		r := s.cli(t, "", append([]string{"application", "add", "--skip-consent"}, public("No", "--redirect-uri", web, "--redirect-uri", native)...)...)
+		r := s.cli(t, "", append([]string{"application", "add", "--skip-consent"},
+			public("No", "--redirect-uri", web, "--redirect-uri", native)...)...)
 		if r.code != 1 || !strings.HasPrefix(r.stderr, "mandate: --skip-consent: ") || !strings.Contains(r.stderr, native) {
 			t.Errorf("exit code %d: %s", r.code, r.stderr)
 		}
@@ -62,7 +66,8 @@ func TestConsentOfASinglePageApplication(t *testing.T) {
 			admin.submit(t, "Save changes", params(fields...))
 		}
 		change("redirect_uris", web+"\n"+native)
-		if admin.Status != http.StatusUnprocessableEntity || !strings.Contains(admin.Body, `id="skip_consent-error"`) || !strings.Contains(admin.Body, native) {
+		if admin.Status != http.StatusUnprocessableEntity || !strings.Contains(admin.Body, `id="skip_consent-error"`) ||
+			!strings.Contains(admin.Body, native) {
 			t.Errorf("a redirect URI elsewhere, later: %d %.400s", admin.Status, admin.Body)
 		}
 		checkEqual(t, "after the refused change", logins(skips, web), skipped)

@@ -49,7 +49,8 @@ type snippetServer struct {
 
 func newSnippetServer(t testing.TB, provider ...string) *snippetServer {
 	t.Helper()
-	v := &snippetServer{server: startServer(t, options{provider: append([]string{"DEVICE_FLOW_INTERVAL: 1"}, provider...)})}
+	v := &snippetServer{
+		server: startServer(t, options{provider: append([]string{"DEVICE_FLOW_INTERVAL: 1"}, provider...)})}
 	v.alice, v.bob, v.root = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	v.asker = v.application(t, "--name", "Asker", "--grant", "client_credentials")
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +80,8 @@ func newSnippetServer(t testing.TB, provider ...string) *snippetServer {
 
 // register registers an application by the form of its kind, of which only the named
 // fields are filled in, and returns the programs on its page.
-func (v *snippetServer) register(t testing.TB, by person, kind string, fields ...string) (application, map[string]string) {
+func (v *snippetServer) register(t testing.TB, by person, kind string, fields ...string) (application,
+	map[string]string) {
 	t.Helper()
 	b := v.signedIn(t, by)
 	b.open(t, "/o/applications/register/?kind="+kind)
@@ -201,7 +203,8 @@ func languagesOf(kind string, extensions ...string) []string {
 }
 
 // each runs a test for each of these programs, and requires that the page has no others.
-func (v *snippetServer) each(t *testing.T, found map[string]string, ids []string, run func(t *testing.T, id, code string)) {
+func (v *snippetServer) each(t *testing.T, found map[string]string, ids []string,
+	run func(t *testing.T, id, code string)) {
 	t.Helper()
 	for id := range found {
 		if !slices.Contains(ids, id) {
@@ -235,16 +238,18 @@ func (v *snippetServer) library(t *testing.T) {
 		args  []string
 		finds bool
 	}{
-		"secret in the body":     {append(slices.Clone(code), "--auth-method", "client_secret_post"), true},
-		"secret in the header":   {append(slices.Clone(code), "--auth-method", "client_secret_basic"), false},
-		"secret as a key":        {append(slices.Clone(code), "--auth-method", "client_secret_jwt", "--no-hash-client-secret"), false},
-		"private key":            {append(slices.Clone(code), keys...), false},
-		"private key, service":   {append(append(slices.Clone(owner), "--grant", "client_credentials"), keys...), false},
-		"bound tokens":           {append(slices.Clone(code), "--sender-constraint", "dpop"), false},
-		"pushed requests":        {append(slices.Clone(code), "--require-pushed-requests"), false},
-		"no query":               {append(slices.Clone(code), "--response-mode", "form_post"), false},
-		"query":                  {append(slices.Clone(code), "--response-mode", "query"), true},
-		"pushed, but no request": {append(slices.Clone(owner), "--grant", "client_credentials", "--require-pushed-requests"), true},
+		"secret in the body":   {append(slices.Clone(code), "--auth-method", "client_secret_post"), true},
+		"secret in the header": {append(slices.Clone(code), "--auth-method", "client_secret_basic"), false},
+		"secret as a key": {append(slices.Clone(code), "--auth-method", "client_secret_jwt",
+			"--no-hash-client-secret"), false},
+		"private key":          {append(slices.Clone(code), keys...), false},
+		"private key, service": {append(append(slices.Clone(owner), "--grant", "client_credentials"), keys...), false},
+		"bound tokens":         {append(slices.Clone(code), "--sender-constraint", "dpop"), false},
+		"pushed requests":      {append(slices.Clone(code), "--require-pushed-requests"), false},
+		"no query":             {append(slices.Clone(code), "--response-mode", "form_post"), false},
+		"query":                {append(slices.Clone(code), "--response-mode", "query"), true},
+		"pushed, but no request": {append(slices.Clone(owner), "--grant", "client_credentials", "--require-pushed-requests"),
+			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := v.application(t, test.args...)
@@ -265,9 +270,11 @@ func (v *snippetServer) service(t *testing.T) {
 	// Without a resource there is no API to call. The server has no scope that it could leave out.
 	app, found = v.register(t, v.alice, "service")
 	v.each(t, found, languagesOf("service", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
-		v.start(t, id, code, "MANDATE_CLIENT_SECRET="+app.ClientSecret).ends(t, "Hello, "+app.ClientID+". The access token allows: read\n")
+		v.start(t, id, code, "MANDATE_CLIENT_SECRET="+app.ClientSecret).ends(t,
+			"Hello, "+app.ClientID+". The access token allows: read\n")
 		// A wrong secret, or none, is said.
-		for environ, want := range map[string]string{"MANDATE_CLIENT_SECRET=wrong": "invalid_client", "MANDATE_CLIENT_SECRET=": ""} {
+		for environ, want := range map[string]string{"MANDATE_CLIENT_SECRET=wrong": "invalid_client",
+			"MANDATE_CLIENT_SECRET=": ""} {
 			v.start(t, id, code, environ).fails(t, want)
 		}
 	})
@@ -277,7 +284,8 @@ func (v *snippetServer) service(t *testing.T) {
 // last one is for no API, and learns no name, because the server has no OpenID Connect.
 func (v *snippetServer) website(t *testing.T) {
 	for _, test := range []struct{ path, resource, want string }{
-		{"/oauth/callback", v.api, "The API answers 200"}, {"", v.api, "hello alice"}, {"/callback", "", "Hello. The access token allows: read"},
+		{"/oauth/callback", v.api, "The API answers 200"}, {"", v.api, "hello alice"},
+		{"/callback", "", "Hello. The access token allows: read"},
 	} {
 		address := port.Address()
 		_, port, _ := strings.Cut(address, ":")
@@ -293,7 +301,9 @@ func (v *snippetServer) website(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			}}
 			start := "http://" + address + map[bool]string{true: "/", false: "/sign-in/"}[test.path != ""]
 			// answer sends what the server has answered, and compares the status and the text.
 			answer := func(back *url.URL, status int, want string) {
@@ -301,7 +311,8 @@ func (v *snippetServer) website(t *testing.T) {
 				back.Scheme, back.Host = "http", address
 				a := visit(t, client, back.String())
 				text, _ := io.ReadAll(a.Body)
-				if a.StatusCode != status || !strings.Contains(string(text), want) || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+				if a.StatusCode != status || !strings.Contains(string(text), want) ||
+					a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 					t.Errorf("%d %q %s, want %d %q", a.StatusCode, text, a.Header.Get("Content-Type"), status, want)
 				}
 			}
@@ -315,13 +326,16 @@ func (v *snippetServer) website(t *testing.T) {
 			answer(back, http.StatusOK, test.want)
 			// A reload does not send the code again: that would end the tokens.
 			answer(back, http.StatusBadRequest, "does not belong")
-			answer(v.signedIn(t, v.bob).authorize(t, visit(t, client, start).Header.Get("Location"), v.bob, "deny"), http.StatusForbidden, "access_denied")
+			answer(v.signedIn(t, v.bob).authorize(t, visit(t, client, start).Header.Get("Location"), v.bob, "deny"),
+				http.StatusForbidden, "access_denied")
 			// RFC 6749 §5.2: the server says in the output what was wrong with the code.
 			back = v.signedIn(t, v.alice).authorize(t, visit(t, client, start).Header.Get("Location"), v.alice, "approve")
 			query := back.Query()
 			query.Set("code", "mac_other")
-			answer(&url.URL{Path: back.Path, RawQuery: query.Encode()}, http.StatusBadGateway, "The output of this program says why")
-			waitFor(t, "the program says why", func() bool { return strings.Contains(p.said.String()+p.log.String(), "invalid_grant") })
+			answer(&url.URL{Path: back.Path, RawQuery: query.Encode()}, http.StatusBadGateway,
+				"The output of this program says why")
+			waitFor(t, "the program says why",
+				func() bool { return strings.Contains(p.said.String()+p.log.String(), "invalid_grant") })
 		})
 	}
 }
@@ -339,7 +353,8 @@ func visit(t testing.TB, client *http.Client, address string) *http.Response {
 
 func (v *snippetServer) native(t *testing.T) {
 	for resource, want := range map[string]string{v.api: "hello alice", "": "Hello. The access token allows: read"} {
-		_, found := v.register(t, v.alice, "native", "resources", resource, "redirect_uris", "com.example.app:/callback\nhttp://127.0.0.1/done")
+		_, found := v.register(t, v.alice, "native", "resources", resource, "redirect_uris",
+			"com.example.app:/callback\nhttp://127.0.0.1/done")
 		v.runNative(t, found, want)
 	}
 }
@@ -351,7 +366,8 @@ func (v *snippetServer) runNative(t *testing.T, found map[string]string, want st
 		back := v.signedIn(t, v.alice).authorize(t, address, v.alice, "approve")
 		query := back.Query()
 		query.Set("state", "forged")
-		if a := visit(t, http.DefaultClient, "http://"+back.Host+back.Path+"?"+query.Encode()); a.StatusCode != http.StatusBadRequest {
+		if a := visit(t, http.DefaultClient, "http://"+back.Host+back.Path+"?"+
+			query.Encode()); a.StatusCode != http.StatusBadRequest {
 			t.Errorf("a forged answer leads to %d", a.StatusCode)
 		}
 		if a := visit(t, http.DefaultClient, back.String()); a.StatusCode != http.StatusOK {
@@ -387,7 +403,8 @@ func (v *snippetServer) device(t *testing.T) {
 // guards runs the programs of an API with tokens for the server itself.
 func (v *snippetServer) guards(t *testing.T) {
 	app, found := v.register(t, v.root, "api")
-	caller := v.application(t, "--name", "Caller", "--client-id", "caller", "--grant", "client_credentials", "--scope", "read")
+	caller := v.application(t, "--name", "Caller", "--client-id", "caller", "--grant", "client_credentials",
+		"--scope", "read")
 	live := v.mustToken(t, caller.auth(), params("grant_type", "client_credentials")).AccessToken
 	writer := v.application(t, "--name", "Writer", "--grant", "client_credentials", "--scope", "write")
 	other := v.mustToken(t, writer.auth(), params("grant_type", "client_credentials")).AccessToken
@@ -403,7 +420,8 @@ func (v *snippetServer) guards(t *testing.T) {
 		address := port.Address()
 		_, port, _ := strings.Cut(address, ":")
 		v.start(t, id, code, secret, "PORT="+port).listens(t, address)
-		for token, want := range map[string]int{"Bearer " + live: 200, "Bearer " + other: 403, "Bearer " + refresh: 401, "Bearer " + bound: 401, "": 401, "Bearer other": 401, "Basic " + live: 401} {
+		for token, want := range map[string]int{"Bearer " + live: 200, "Bearer " + other: 403, "Bearer " + refresh: 401,
+			"Bearer " + bound: 401, "": 401, "Bearer other": 401, "Basic " + live: 401} {
 			r, err := http.NewRequest("GET", "http://"+address+"/", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -417,7 +435,8 @@ func (v *snippetServer) guards(t *testing.T) {
 			}
 			text, _ := io.ReadAll(a.Body)
 			a.Body.Close()
-			if a.StatusCode != want || want == 200 && !strings.Contains(string(text), "Hello, caller") || want != 200 && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") {
+			if a.StatusCode != want || want == 200 && !strings.Contains(string(text), "Hello, caller") ||
+				want != 200 && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") {
 				t.Errorf("%.12s: %d %s %v", token, a.StatusCode, text, a.Header)
 			}
 		}
@@ -425,7 +444,8 @@ func (v *snippetServer) guards(t *testing.T) {
 	// For anybody else the page says what to ask an administrator for.
 	b := v.signedIn(t, v.alice)
 	b.open(t, "/o/applications/register/?kind=api")
-	if b.Status != http.StatusOK || strings.Contains(b.Body, `name="client_type"`) || !strings.Contains(b.Body, "Only an administrator can let an application ask about tokens") {
+	if b.Status != http.StatusOK || strings.Contains(b.Body, `name="client_type"`) ||
+		!strings.Contains(b.Body, "Only an administrator can let an application ask about tokens") {
 		t.Errorf("a person gets %d and a form", b.Status)
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // The sample protected API: its resources, and the scope that each request needs.
 
-const sampleScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Access to your groups, introspection: Introspect token scope}"
+const sampleScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Access to your groups, introspection: " +
+	"Introspect token scope}"
 
 // list decodes a JSON array.
 func list(t testing.TB, a answer) []map[string]any {
@@ -39,7 +40,8 @@ func TestSpecSampleResources(t *testing.T) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{sampleScopes}})
 		s.mustCLI(t, "", "group", "add", "staff")
 		s.mustCLI(t, "", "group", "add", "friends")
-		alice := s.person(t, "alice", "--email", "alice@example.org", "--first-name", "Alice", "--last-name", "Liddell", "--group", "staff")
+		alice := s.person(t, "alice", "--email", "alice@example.org", "--first-name", "Alice", "--last-name", "Liddell",
+			"--group", "staff")
 		app := s.whole(t, "all grants")
 		as := bearer(s.pair(t, app, alice).AccessToken)
 		first := sampleUser("alice", "alice@example.org", "Alice", "Liddell")
@@ -117,7 +119,8 @@ func TestSpecSampleScopes(t *testing.T) {
 			method, path, scope string
 			status              int
 		}{
-			{"GET", "/users/", "read", 200}, {"GET", "/users/1/", "read", 200}, {"POST", "/users/", "write", 201}, {"GET", "/groups/", "groups", 200},
+			{"GET", "/users/", "read", 200}, {"GET", "/users/1/", "read", 200}, {"POST", "/users/", "write", 201},
+			{"GET", "/groups/", "groups", 200},
 			{"GET", "/users", "read", 200}, {"GET", "/groups", "groups", 200}, {"POST", "/users", "write", 201},
 		} {
 			call := func(t *testing.T, as auth) answer {
@@ -126,7 +129,8 @@ func TestSpecSampleScopes(t *testing.T) {
 					return s.get(t, c.path, as)
 				}
 				count++
-				return s.post(t, c.path, as, params("username", fmt.Sprintf("user%d", count), "password", "a password of its own", "scope", "write"))
+				return s.post(t, c.path, as, params("username", fmt.Sprintf("user%d", count), "password", "a password of its own",
+					"scope", "write"))
 			}
 			for _, scope := range []string{"read", "write", "groups", "introspection"} {
 				t.Run(c.method+" "+c.path+" with "+scope, func(t *testing.T) {
@@ -170,7 +174,8 @@ func TestSpecSampleScopes(t *testing.T) {
 				t.Errorf("%d %s, %v", a.Status, a.Body, err)
 			}
 		})
-		for path, allow := range map[string]string{"/users/": "GET, POST", "/users/1/": "GET", "/groups/": "GET", "/resource": "GET"} {
+		for path, allow := range map[string]string{"/users/": "GET, POST", "/users/1/": "GET", "/groups/": "GET",
+			"/resource": "GET"} {
 			t.Run("another method at "+path, func(t *testing.T) {
 				request, err := http.NewRequest("DELETE", s.URL+path, nil)
 				if err != nil {

@@ -121,7 +121,8 @@ func TestSpecApplication(t *testing.T) {
 			if err != nil || len(raw) != 32 || app.ClientID == "" {
 				t.Errorf("client id %q, a secret of %d bytes, %v", app.ClientID, len(raw), err)
 			}
-			s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")), "read write", false)
+			s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")),
+				"read write", false)
 		})
 		t.Run("the secret is shown once", func(t *testing.T) {
 			b.open(t, b.URL.String())
@@ -132,7 +133,8 @@ func TestSpecApplication(t *testing.T) {
 		t.Run("the application is listed and shown", func(t *testing.T) {
 			b.open(t, "/o/applications/")
 			b.click(t, "My web site")
-			for term, want := range map[string]string{"Client ID": app.ClientID, "Client type": "confidential", "Redirect URIs": "https://client.example/back"} {
+			for term, want := range map[string]string{"Client ID": app.ClientID, "Client type": "confidential",
+				"Redirect URIs": "https://client.example/back"} {
 				if got := b.fact(t, term); !strings.EqualFold(got, want) {
 					t.Errorf("%s is %q, want %q", term, got, want)
 				}
@@ -141,13 +143,15 @@ func TestSpecApplication(t *testing.T) {
 		t.Run("the application is changed, and the secret stays", func(t *testing.T) {
 			b.click(t, "Change")
 			b.submit(t, "Save changes", params("name", "My other web site", "redirect_uris", "https://client.example/other"))
-			if b.URL.Path != "/o/applications/"+app.ID+"/" || b.fact(t, "Redirect URIs") != "https://client.example/other" || !strings.Contains(b.Body, "My other web site") {
+			if b.URL.Path != "/o/applications/"+app.ID+"/" || b.fact(t, "Redirect URIs") != "https://client.example/other" ||
+				!strings.Contains(b.Body, "My other web site") {
 				t.Errorf("after the change: %d %s:\n%s", b.Status, b.URL, b.Body)
 			}
 			if b.shownSecret() != "" {
 				t.Error("there is a new secret")
 			}
-			s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")), "read write", false)
+			s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")),
+				"read write", false)
 			address, _ := s.authorizeURL(app)
 			b.open(t, address)
 			if b.Status != http.StatusBadRequest || b.Away != nil {
@@ -178,7 +182,8 @@ func TestSpecApplication(t *testing.T) {
 				t.Errorf("the deleted application gives %d", b.Status)
 			}
 			s.checkInactive(t, s.introspector(t).auth(), token.AccessToken)
-			checkRefused(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")), http.StatusUnauthorized, "invalid_client")
+			checkRefused(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")),
+				http.StatusUnauthorized, "invalid_client")
 		})
 	})
 }
@@ -190,7 +195,8 @@ func TestSpecApplicationKinds(t *testing.T) {
 		alice, admin := s.person(t, "alice"), s.person(t, "root", "--admin")
 		b := s.signIn(t, alice, "/o/applications/register/")
 		t.Run("a public one has no secret and has to use PKCE", func(t *testing.T) {
-			app := b.registers(t, params("name", "Phone", "client_type", "public", "grant_type", "authorization_code", "redirect_uris", "com.example.app:/back"))
+			app := b.registers(t, params("name", "Phone", "client_type", "public", "grant_type", "authorization_code",
+				"redirect_uris", "com.example.app:/back"))
 			if app.ClientSecret != "" {
 				t.Fatal("it got a secret")
 			}
@@ -199,12 +205,16 @@ func TestSpecApplicationKinds(t *testing.T) {
 		})
 		t.Run("one without hashing keeps a secret that works", func(t *testing.T) {
 			b.open(t, "/o/applications/register/")
-			app := b.registers(t, url.Values{"name": {"Signer"}, "client_type": {"confidential"}, "grant_type": {"client_credentials"}, "hash_client_secret": nil})
-			s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")), "read write", false)
+			app := b.registers(t,
+				url.Values{"name": {"Signer"}, "client_type": {"confidential"}, "grant_type": {"client_credentials"},
+					"hash_client_secret": nil})
+			s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")),
+				"read write", false)
 		})
 		t.Run("one has lifetimes of its own", func(t *testing.T) {
 			b.open(t, "/o/applications/register/")
-			app := b.registers(t, params("name", "Short", "client_type", "confidential", "grant_type", "client_credentials", "access_token_lifetime", "120"))
+			app := b.registers(t, params("name", "Short", "client_type", "confidential", "grant_type", "client_credentials",
+				"access_token_lifetime", "120"))
 			if got := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")); got.ExpiresIn != 120 {
 				t.Errorf("expires_in %d, want 120", got.ExpiresIn)
 			}
@@ -215,7 +225,8 @@ func TestSpecApplicationKinds(t *testing.T) {
 				t.Error("the form shows the switch to everybody")
 			}
 			other := s.signIn(t, admin, "/o/applications/register/")
-			app := other.registers(t, params("name", "API", "client_type", "confidential", "grant_type", "client_credentials", "may_introspect", "on"))
+			app := other.registers(t, params("name", "API", "client_type", "confidential", "grant_type", "client_credentials",
+				"may_introspect", "on"))
 			s.checkInactive(t, app.auth(), "mat_unknown")
 		})
 	})

@@ -17,7 +17,8 @@ import (
 // parameter.
 func (s *server) exchange(t testing.TB, app application, code, redirectURI, verifier string) answer {
 	t.Helper()
-	form := params("grant_type", "authorization_code", "code", code, "redirect_uri", redirectURI, "code_verifier", verifier)
+	form := params("grant_type", "authorization_code", "code", code, "redirect_uri", redirectURI,
+		"code_verifier", verifier)
 	for name := range form {
 		if form.Get(name) == "" {
 			form.Del(name)
@@ -81,7 +82,8 @@ func TestSpecCode(t *testing.T) {
 			checkRefused(t, s.exchange(t, other, code, app.RedirectURI, verifier), http.StatusBadRequest, "invalid_grant")
 		})
 		t.Run("a code works only for its redirect URI", func(t *testing.T) {
-			checkRefused(t, s.exchange(t, app, code, "http://127.0.0.1:8000/other", verifier), http.StatusBadRequest, "invalid_grant")
+			checkRefused(t, s.exchange(t, app, code, "http://127.0.0.1:8000/other", verifier), http.StatusBadRequest,
+				"invalid_grant")
 			checkRefused(t, s.exchange(t, app, code, "", ""), http.StatusBadRequest, "invalid_grant")
 		})
 		t.Run("the verifier replaces the redirect URI", func(t *testing.T) {
@@ -123,7 +125,8 @@ func TestSpecUnprovenRequest(t *testing.T) {
 			"a redirect URI that is no registered": {"redirect_uri", app.RedirectURI + "/more"},
 			"another host":                         {"redirect_uri", "https://client.example.net/callback"},
 			"no redirect URI where there are two":  {"redirect_uri", ""},
-			"a second redirect URI":                {"redirect_uri", app.RedirectURI, "redirect_uri", "https://client.example/callback"},
+			"a second redirect URI": {"redirect_uri", app.RedirectURI, "redirect_uri",
+				"https://client.example/callback"},
 		} {
 			for _, signedIn := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, signed in: %v", name, signedIn), func(t *testing.T) {
@@ -152,7 +155,8 @@ func TestSpecAuthorizationError(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
-		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.app:/back")
+		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", "com.example.app:/back")
 		strict := s.whole(t, "strict", "--pkce", "required")
 		robot := s.application(t, "--name", "robot", "--grant", "password", "--redirect-uri", "https://robot.example/back")
 		b := s.browser(t)
@@ -166,11 +170,14 @@ func TestSpecAuthorizationError(t *testing.T) {
 			{"response_type is required", "invalid_request", app, []string{"response_type", ""}},
 			{"response_type is code", "unsupported_response_type", app, []string{"response_type", "token"}},
 			{"the application must be registered for it", "unauthorized_client", robot, nil},
-			{"code_challenge is required where the application says so", "invalid_request", strict, []string{"code_challenge", "", "code_challenge_method", ""}},
-			{"code_challenge is required of a public client", "invalid_request", public, []string{"code_challenge", "", "code_challenge_method", ""}},
+			{"code_challenge is required where the application says so", "invalid_request", strict,
+				[]string{"code_challenge", "", "code_challenge_method", ""}},
+			{"code_challenge is required of a public client", "invalid_request", public,
+				[]string{"code_challenge", "", "code_challenge_method", ""}},
 			{"code_challenge_method plain is refused", "invalid_request", app, []string{"code_challenge_method", "plain"}},
 			{"no code_challenge_method means plain", "invalid_request", app, []string{"code_challenge_method", ""}},
-			{"code_challenge has no padding", "invalid_request", app, []string{"code_challenge", base64.URLEncoding.EncodeToString(make([]byte, sha256.Size))}},
+			{"code_challenge has no padding", "invalid_request", app,
+				[]string{"code_challenge", base64.URLEncoding.EncodeToString(make([]byte, sha256.Size))}},
 			{"code_challenge is the digest", "invalid_request", app, []string{"code_challenge", "abc"}},
 			{"an unknown scope alone is refused", "invalid_scope", app, []string{"scope", "admin"}},
 			{"introspection is refused where it was not allowed", "invalid_scope", app, []string{"scope", "introspection"}},
@@ -224,7 +231,8 @@ func TestSpecState(t *testing.T) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants", "--skip-consent")
 		b := s.browser(t)
-		for _, state := range []string{"", "x", "1234567", "%2F%252F+ &=#?;:@\"'<script>\\", "gruß 你好\t\r\n", strings.Repeat("s", 4096)} {
+		for _, state := range []string{"", "x", "1234567", "%2F%252F+ &=#?;:@\"'<script>\\", "gruß 你好\t\r\n",
+			strings.Repeat("s", 4096)} {
 			t.Run(fmt.Sprintf("state of %d bytes", len(state)), func(t *testing.T) {
 				address, _ := s.authorizeURL(app, "state", state)
 				back := b.authorize(t, address, alice, "approve").Query()

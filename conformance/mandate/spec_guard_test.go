@@ -97,7 +97,8 @@ func TestSpecGuardSettings(t *testing.T) {
 		for _, command := range []string{"resource-server", "serve"} {
 			t.Run(c.name+" at "+command, func(t *testing.T) {
 				dir := t.TempDir()
-				lines := []string{"LISTEN: " + quote(port.Address()), "UPSTREAM: http://127.0.0.1:1", "RULES: [{PATH: /}]", "SAMPLE_API: true",
+				lines := []string{"LISTEN: " + quote(port.Address()), "UPSTREAM: http://127.0.0.1:1", "RULES: [{PATH: /}]",
+					"SAMPLE_API: true",
 					"OAUTH2_PROVIDER:", "  " + strings.Join(c.settings, "\n  ")}
 				config := filepath.Join(dir, "mandate.yaml")
 				err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
@@ -135,7 +136,8 @@ func TestSpecGuardQuestion(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				err := r.ParseForm()
-				got := []string{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("Authorization")}
+				got := []string{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("Accept"),
+					r.Header.Get("Authorization")}
 				want := []string{"POST", "/o/introspect/", "application/x-www-form-urlencoded", "application/json", c.authorization}
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("question, %v (-want +got):\n%s", err, diff)
@@ -147,14 +149,16 @@ func TestSpecGuardQuestion(t *testing.T) {
 				asked[token]++
 				w.Header().Set("Content-Type", "application/json")
 				live := token == "good-token"
-				_ = json.NewEncoder(w).Encode(map[string]any{"active": live, "scope": "read", "client_id": "app", "username": "alice"})
+				_ = json.NewEncoder(w).Encode(map[string]any{"active": live, "scope": "read", "client_id": "app",
+					"username": "alice"})
 			}))
 			defer endpoint.Close()
 			api, requests := upstream(t)
 			s := &server{secrets: &vault{}}
 			s.secret("key-of-the-api")
 			s.secret("api-secret")
-			g := s.guard(t, api.URL, []string{"{PATH: /users, METHODS: [GET], SCOPES: [read]}", "{PATH: /users, METHODS: [POST], SCOPES: [write]}"},
+			g := s.guard(t, api.URL,
+				[]string{"{PATH: /users, METHODS: [GET], SCOPES: [read]}", "{PATH: /users, METHODS: [POST], SCOPES: [write]}"},
 				"RESOURCE_SERVER_INTROSPECTION_URL: "+quote(endpoint.URL+"/o/introspect/"), c.setting)
 			for range 3 {
 				if a := g.get(t, "/users/", bearer("good-token")); a.Status != http.StatusOK || a.Body != "upstream GET /users/" {
@@ -182,7 +186,8 @@ func TestSpecGuardQuestion(t *testing.T) {
 				t.Errorf("%d requests went through, want 3", len(requests()))
 			}
 			for _, r := range requests() {
-				if r.Header.Get("Authorization") != "" || r.Header.Get("X-Token-Username") != "alice" || r.Header.Get("X-Token-Scope") != "read" {
+				if r.Header.Get("Authorization") != "" || r.Header.Get("X-Token-Username") != "alice" ||
+					r.Header.Get("X-Token-Scope") != "read" {
 					t.Errorf("the API got the headers %v", r.Header)
 				}
 			}
@@ -206,7 +211,8 @@ func TestSpecGuardWithoutProvider(t *testing.T) {
 	defer refusing.Close()
 	for name, endpoint := range map[string]string{"no connection": gone.URL, "503": broken.URL, "401": refusing.URL} {
 		t.Run(name, func(t *testing.T) {
-			g := s.guard(t, api.URL, []string{"{PATH: /}"}, "RESOURCE_SERVER_INTROSPECTION_URL: "+quote(endpoint+"/o/introspect/"),
+			g := s.guard(t, api.URL, []string{"{PATH: /}"}, "RESOURCE_SERVER_INTROSPECTION_URL: "+
+				quote(endpoint+"/o/introspect/"),
 				"RESOURCE_SERVER_AUTH_TOKEN: key")
 			a := g.get(t, "/users/", bearer("some-token"))
 			if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {

@@ -61,19 +61,22 @@ func TestSpecIntrospectionResult(t *testing.T) {
 			return got
 		}
 		t.Run("a token of a person", func(t *testing.T) {
-			want := map[string]any{"active": true, "client_id": app.ClientID, "username": "alice", "scope": "read", "iss": s.Issuer, "token_type": "Bearer"}
+			want := map[string]any{"active": true, "client_id": app.ClientID, "username": "alice", "scope": "read",
+				"iss": s.Issuer, "token_type": "Bearer"}
 			if diff := cmp.Diff(want, result(t, pair.AccessToken, lifetime*time.Second)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 		t.Run("a token of an application has no username", func(t *testing.T) {
-			want := map[string]any{"active": true, "client_id": app.ClientID, "scope": "read write", "iss": s.Issuer, "token_type": "Bearer"}
+			want := map[string]any{"active": true, "client_id": app.ClientID, "scope": "read write", "iss": s.Issuer,
+				"token_type": "Bearer"}
 			if diff := cmp.Diff(want, result(t, robot.AccessToken, lifetime*time.Second)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 		t.Run("a refresh token is alive for 30 days, and no bearer token", func(t *testing.T) {
-			want := map[string]any{"active": true, "client_id": app.ClientID, "username": "alice", "scope": "read", "iss": s.Issuer}
+			want := map[string]any{"active": true, "client_id": app.ClientID, "username": "alice", "scope": "read",
+				"iss": s.Issuer}
 			got := result(t, pair.RefreshToken, 30*24*time.Hour)
 			// Without the hint refresh_token an API gets the answer for an inactive token.
 			a := s.post(t, "/o/introspect/", accept, params("token", pair.RefreshToken))
@@ -140,8 +143,10 @@ func TestSpecIntrospectionCaller(t *testing.T) {
 			{"an unknown token", bearer("mat_unknown"), 401, "invalid_token", []string{`Bearer `, `error="invalid_token"`}},
 			{"a revoked token", bearer(ended.AccessToken), 401, "invalid_token", []string{`Bearer `, `error="invalid_token"`}},
 			{"a refresh token", bearer(pair.RefreshToken), 401, "invalid_token", []string{`Bearer `, `error="invalid_token"`}},
-			{"a token without introspection", bearer(plain.AccessToken), 403, "insufficient_scope", []string{`Bearer `, `error="insufficient_scope"`, `scope="introspection"`}},
-			{"the token in question", bearer(pair.AccessToken), 403, "insufficient_scope", []string{`Bearer `, `error="insufficient_scope"`}},
+			{"a token without introspection", bearer(plain.AccessToken), 403, "insufficient_scope",
+				[]string{`Bearer `, `error="insufficient_scope"`, `scope="introspection"`}},
+			{"the token in question", bearer(pair.AccessToken), 403, "insufficient_scope",
+				[]string{`Bearer `, `error="insufficient_scope"`}},
 			{"an application that may not", app.auth(), 403, "unauthorized_client", nil},
 			{"a public application", public.auth(), 403, "unauthorized_client", nil},
 		} {
@@ -157,7 +162,8 @@ func TestSpecIntrospectionCaller(t *testing.T) {
 			})
 		}
 		t.Run("token is required", func(t *testing.T) {
-			checkRefused(t, s.post(t, "/o/introspect/", asker.auth(), params("token_type_hint", "access_token")), 400, "invalid_request")
+			checkRefused(t, s.post(t, "/o/introspect/", asker.auth(), params("token_type_hint", "access_token")), 400,
+				"invalid_request")
 		})
 		t.Run("the method is POST", func(t *testing.T) {
 			a := s.get(t, "/o/introspect/?token=abc", asker.auth())
@@ -191,8 +197,12 @@ func TestSpecInactiveToken(t *testing.T) {
 			name string
 			end  func(t *testing.T, app application, p person, pair tokens)
 		}{
-			{"revoked access token", func(t *testing.T, app application, p person, pair tokens) { s.revoke(t, app.auth(), pair.AccessToken) }},
-			{"revoked refresh token", func(t *testing.T, app application, p person, pair tokens) { s.revoke(t, app.auth(), pair.RefreshToken) }},
+			{"revoked access token", func(t *testing.T, app application, p person, pair tokens) {
+				s.revoke(t, app.auth(), pair.AccessToken)
+			}},
+			{"revoked refresh token", func(t *testing.T, app application, p person, pair tokens) {
+				s.revoke(t, app.auth(), pair.RefreshToken)
+			}},
 			{"token revoked by the operator", func(t *testing.T, app application, p person, pair tokens) {
 				s.mustCLI(t, pair.RefreshToken+"\n", "token", "revoke")
 			}},
@@ -243,7 +253,8 @@ func (s *server) takeBack(t *testing.T, _ application, p person, _ tokens) {
 // also expired.
 func TestSpecExpiry(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"ACCESS_TOKEN_EXPIRE_SECONDS: 1", "AUTHORIZATION_CODE_EXPIRE_SECONDS: 1"}})
+		s := startServer(t, options{database: db,
+			provider: []string{"ACCESS_TOKEN_EXPIRE_SECONDS: 1", "AUTHORIZATION_CODE_EXPIRE_SECONDS: 1"}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants", "--skip-consent"), s.introspector(t)
 		b := s.browser(t)
 		b.open(t, "/login/")

@@ -25,7 +25,8 @@ func TestSpecRefresh(t *testing.T) {
 		})
 		t.Run("a scope that was not granted is refused, and burns nothing", func(t *testing.T) {
 			pair := s.pair(t, app, alice, "scope", "read")
-			checkRefused(t, s.refresh(t, app.auth(), pair.RefreshToken, "scope", "read write"), http.StatusBadRequest, "invalid_scope")
+			checkRefused(t, s.refresh(t, app.auth(), pair.RefreshToken, "scope", "read write"), http.StatusBadRequest,
+				"invalid_scope")
 			s.checkGranted(t, s.refresh(t, app.auth(), pair.RefreshToken), "read", true)
 		})
 		t.Run("an access token refreshes nothing", func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestSpecRefreshGrace(t *testing.T) {
 			t.Errorf("within the grace: %d, want the same successor", a.Status)
 		}
 		// A request with another scope is another request, and does not use up the token.
-		other := s.post(t, "/o/token/", app.auth(), params("grant_type", "refresh_token", "refresh_token", first.RefreshToken, "scope", "read"))
+		other := s.post(t, "/o/token/", app.auth(),
+			params("grant_type", "refresh_token", "refresh_token", first.RefreshToken, "scope", "read"))
 		checkRefused(t, other, http.StatusBadRequest, "invalid_scope")
 		third := s.checkGranted(t, s.refresh(t, app.auth(), second.RefreshToken), "read write", true)
 		// The successor has been used, so another holder of the first token is an
@@ -74,7 +76,8 @@ func TestSpecRefreshGrace(t *testing.T) {
 // A token family ends at its time limit, regardless of the number of refreshes.
 func TestSpecFamilyLifetime(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 3600", "ACCESS_TOKEN_EXPIRE_SECONDS: 60"}})
+		s := startServer(t, options{database: db,
+			provider: []string{"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 3600", "ACCESS_TOKEN_EXPIRE_SECONDS: 60"}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.introspector(t)
 		first := s.pair(t, app, alice)
 		begin := s.introspect(t, asker.auth(), first.RefreshToken)
@@ -100,7 +103,8 @@ func TestSpecLifetimes(t *testing.T) {
 	s := startServer(t, options{})
 	printed := s.mustCLI(t, "", "config", "print")
 	for _, want := range []string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 60 ", "ACCESS_TOKEN_EXPIRE_SECONDS: 36000 ",
-		"REFRESH_TOKEN_EXPIRE_SECONDS: 2592000 ", "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 10 ", "OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 30 ", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 31536000 "} {
+		"REFRESH_TOKEN_EXPIRE_SECONDS: 2592000 ", "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 10 ",
+		"OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 30 ", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 31536000 "} {
 		if !strings.Contains(printed, " "+want) {
 			t.Errorf("config print does not show %q:\n%s", want, printed)
 		}
@@ -112,7 +116,8 @@ func TestSpecPKCEOptional(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
-		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "http://127.0.0.1/back")
+		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", "http://127.0.0.1/back")
 		without := []string{"code_challenge", "", "code_challenge_method", "", "state", "xyz"}
 		b := s.browser(t)
 		address, verifier := s.authorizeURL(app, without...)
@@ -135,7 +140,8 @@ func TestSpecPublicClient(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, asker := s.person(t, "alice"), s.introspector(t)
-		app := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "http://127.0.0.1/back")
+		app := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", "http://127.0.0.1/back")
 		if app.ClientSecret != "" {
 			t.Fatal("a public client has a secret")
 		}
@@ -147,7 +153,8 @@ func TestSpecPublicClient(t *testing.T) {
 		checkRefused(t, s.exchange(t, app, code, app.RedirectURI, ""), http.StatusBadRequest, "invalid_grant")
 		pair := s.checkGranted(t, s.exchange(t, app, code, app.RedirectURI, verifier), "read write", true)
 		next := s.checkGranted(t, s.refresh(t, app.auth(), pair.RefreshToken), "read write", true)
-		checkRefused(t, s.refresh(t, body(app.ClientID, "a secret"), next.RefreshToken), http.StatusUnauthorized, "invalid_client")
+		checkRefused(t, s.refresh(t, body(app.ClientID, "a secret"), next.RefreshToken), http.StatusUnauthorized,
+			"invalid_client")
 		s.revoke(t, app.auth(), next.RefreshToken)
 		s.checkInactive(t, asker.auth(), next.AccessToken)
 		r := s.cli(t, "", "application", "add", "--name", "robot", "--client-type", "public", "--grant", "client_credentials")
@@ -163,7 +170,8 @@ func TestSpecPasswordGrant(t *testing.T) {
 		s := startServer(t, options{database: db})
 		alice, asker := s.person(t, "alice"), s.introspector(t)
 		app := s.application(t, "--name", "old", "--grant", "password")
-		without := s.application(t, "--name", "new", "--grant", "authorization_code", "--redirect-uri", "https://new.example/back")
+		without := s.application(t, "--name", "new", "--grant", "authorization_code", "--redirect-uri",
+			"https://new.example/back")
 		checkRefused(t, s.password(t, without.auth(), alice), http.StatusBadRequest, "unauthorized_client")
 		if strings.Contains(s.log.String(), "deprecate") {
 			t.Error("the log warns of a grant that nobody used")
@@ -186,7 +194,8 @@ func TestSpecConsent(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
-		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.app:/back")
+		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code",
+			"--redirect-uri", "com.example.app:/back")
 		b := s.signIn(t, alice, "/account/")
 		asks := func(app application, scope, decision string) bool {
 			t.Helper()

@@ -64,7 +64,8 @@ func (s *server) checkGranted(t testing.TB, a answer, scope string, refresh bool
 		t.Errorf("Pragma %q, want no-cache", got)
 	}
 	got, read := object(t, a), s.tokens(t, a)
-	want := map[string]any{"access_token": read.AccessToken, "token_type": "Bearer", "expires_in": json.Number("36000"), "scope": scope}
+	want := map[string]any{"access_token": read.AccessToken, "token_type": "Bearer", "expires_in": json.Number("36000"),
+		"scope": scope}
 	if refresh {
 		want["refresh_token"] = read.RefreshToken
 	}
@@ -90,7 +91,8 @@ func checkRefused(t testing.TB, a answer, status int, code string) {
 		t.Errorf("error %v, want %s: %s", got["error"], code, a.Body)
 	}
 	description, _ := got["error_description"].(string)
-	if len(description) < 10 || strings.ContainsFunc(description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+	if len(description) < 10 ||
+		strings.ContainsFunc(description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		t.Errorf("error_description %q, want a sentence of the characters of RFC 6749 §5.2", description)
 	}
 	for name := range got {
@@ -117,7 +119,8 @@ func checkDetail(t testing.TB, a answer, status int, code string) string {
 		t.Errorf("WWW-Authenticate %q, want a Bearer challenge", challenge)
 	}
 	// RFC 6750 §3.1: a request without a token gets no error code.
-	if want := `error="` + code + `"`; code != "" && !strings.Contains(challenge, want) || code == "" && strings.Contains(challenge, "error=") {
+	if want := `error="` + code + `"`; code != "" && !strings.Contains(challenge, want) ||
+		code == "" && strings.Contains(challenge, "error=") {
 		t.Errorf("WWW-Authenticate %q, want the error %q", challenge, code)
 	}
 	got := object(t, a)
@@ -154,8 +157,9 @@ func within(number any, from, to time.Time) bool {
 // whole registers an application with all grants and an unused redirect URI.
 func (s *server) whole(t testing.TB, name string, more ...string) application {
 	t.Helper()
-	return s.application(t, append([]string{"--name", name, "--grant", "authorization_code", "--grant", "client_credentials",
-		"--grant", "password", "--redirect-uri", "http://127.0.0.1:8000/noexist/callback"}, more...)...)
+	return s.application(t,
+		append([]string{"--name", name, "--grant", "authorization_code", "--grant", "client_credentials",
+			"--grant", "password", "--redirect-uri", "http://127.0.0.1:8000/noexist/callback"}, more...)...)
 }
 
 // password requests tokens with a person's password; more are further parameters.
@@ -178,7 +182,8 @@ func (s *server) pair(t testing.TB, app application, p person, more ...string) t
 // refresh requests new tokens with a refresh token.
 func (s *server) refresh(t testing.TB, as auth, token string, more ...string) answer {
 	t.Helper()
-	return s.post(t, "/o/token/", as, params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
+	return s.post(t, "/o/token/", as,
+		params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
 }
 
 // checkInactive checks that introspection of an invalid token returns only that it is

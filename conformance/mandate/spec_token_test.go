@@ -16,7 +16,8 @@ func TestSpecTokenResponse(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
-		for name, as := range map[string]auth{"Basic": basic(app.ClientID, app.ClientSecret), "body": body(app.ClientID, app.ClientSecret)} {
+		for name, as := range map[string]auth{"Basic": basic(app.ClientID, app.ClientSecret),
+			"body": body(app.ClientID, app.ClientSecret)} {
 			t.Run("client_credentials by "+name+" gives no refresh token", func(t *testing.T) {
 				s.checkGranted(t, s.post(t, "/o/token/", as, params("grant_type", "client_credentials")), "read write", false)
 			})
@@ -108,7 +109,8 @@ func TestSpecScope(t *testing.T) {
 			address, verifier := s.authorizeURL(app, "scope", "read groups")
 			b.open(t, address)
 			b.logIn(t, alice)
-			for description, want := range map[string]bool{"Read scope": true, "Access to your groups": true, "Write scope": false, "Introspect token scope": false} {
+			for description, want := range map[string]bool{"Read scope": true, "Access to your groups": true,
+				"Write scope": false, "Introspect token scope": false} {
 				if strings.Contains(b.Body, description) != want {
 					t.Errorf("the consent page shows %q: %v, want %v", description, !want, want)
 				}
@@ -132,8 +134,10 @@ func TestSpecDefaultScopes(t *testing.T) {
 		want     string
 	}{
 		{"all, in the order of SCOPES", []string{mixed, "OIDC_ENABLED: true"}, "write read"},
-		{"all, as django-oauth-toolkit spells it", []string{mixed, "OIDC_ENABLED: true", "DEFAULT_SCOPES: [__all__]"}, "write read"},
-		{"those of DEFAULT_SCOPES", []string{"SCOPES: {read: Read, write: Write, groups: Groups}", "DEFAULT_SCOPES: [groups, read]"}, "groups read"},
+		{"all, as django-oauth-toolkit spells it", []string{mixed, "OIDC_ENABLED: true", "DEFAULT_SCOPES: [__all__]"},
+			"write read"},
+		{"those of DEFAULT_SCOPES",
+			[]string{"SCOPES: {read: Read, write: Write, groups: Groups}", "DEFAULT_SCOPES: [groups, read]"}, "groups read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onADatabase(t, func(t *testing.T, db database) {
@@ -168,8 +172,9 @@ func TestSpecClientAuthentication(t *testing.T) {
 		}
 		for name, as := range map[string]auth{
 			"nothing": nobody, "the id alone": func(_ *http.Request, f url.Values) { f.Set("client_id", app.ClientID) },
-			"a wrong secret by Basic": basic(app.ClientID, odd.ClientSecret), "a wrong secret in the body": body(app.ClientID, odd.ClientSecret),
-			"an empty secret": basic(app.ClientID, ""), "an unknown id": basic("nobody", app.ClientSecret),
+			"a wrong secret by Basic":    basic(app.ClientID, odd.ClientSecret),
+			"a wrong secret in the body": body(app.ClientID, odd.ClientSecret),
+			"an empty secret":            basic(app.ClientID, ""), "an unknown id": basic("nobody", app.ClientSecret),
 			"another scheme": header("Bearer abc"), "no Base64": header("Basic ???"),
 			"no colon": header("Basic " + base64.StdEncoding.EncodeToString([]byte(app.ClientID))),
 		} {
@@ -200,15 +205,21 @@ func TestSpecTokenRequest(t *testing.T) {
 		}{
 			{"grant_type is required", "invalid_request", app, params("scope", "read")},
 			{"grant_type is one of four", "unsupported_grant_type", app, params("grant_type", "implicit")},
-			{"an application uses the grants it is registered for", "unauthorized_client", robot, params("grant_type", "password", "username", "alice", "password", alice.Password)},
+			{"an application uses the grants it is registered for", "unauthorized_client", robot,
+				params("grant_type", "password", "username", "alice", "password", alice.Password)},
 			{"username is required", "invalid_request", app, params("grant_type", "password", "password", alice.Password)},
 			{"password is required", "invalid_request", app, params("grant_type", "password", "username", "alice")},
-			{"the password must be right", "invalid_grant", app, params("grant_type", "password", "username", "alice", "password", "not her password")},
-			{"code is required", "invalid_request", app, params("grant_type", "authorization_code", "redirect_uri", app.RedirectURI)},
-			{"the code must be known", "invalid_grant", app, params("grant_type", "authorization_code", "code", "mac_unknown", "redirect_uri", app.RedirectURI)},
+			{"the password must be right", "invalid_grant", app,
+				params("grant_type", "password", "username", "alice", "password", "not her password")},
+			{"code is required", "invalid_request", app,
+				params("grant_type", "authorization_code", "redirect_uri", app.RedirectURI)},
+			{"the code must be known", "invalid_grant", app,
+				params("grant_type", "authorization_code", "code", "mac_unknown", "redirect_uri", app.RedirectURI)},
 			{"refresh_token is required", "invalid_request", app, params("grant_type", "refresh_token")},
-			{"the refresh token must be known", "invalid_grant", app, params("grant_type", "refresh_token", "refresh_token", "mrt_unknown")},
-			{"a parameter comes once", "invalid_request", app, params("grant_type", "client_credentials", "scope", "read", "scope", "read")},
+			{"the refresh token must be known", "invalid_grant", app,
+				params("grant_type", "refresh_token", "refresh_token", "mrt_unknown")},
+			{"a parameter comes once", "invalid_request", app,
+				params("grant_type", "client_credentials", "scope", "read", "scope", "read")},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				checkRefused(t, s.post(t, "/o/token/", c.app.auth(), c.form), http.StatusBadRequest, c.code)
@@ -230,10 +241,12 @@ func TestSpecTokenRequest(t *testing.T) {
 		const form, text = "application/x-www-form-urlencoded", "grant_type=client_credentials"
 		t.Run("the body is form-encoded", func(t *testing.T) {
 			encoded, _ := json.Marshal(map[string]string{"grant_type": "client_credentials"})
-			checkRefused(t, send("POST", "/o/token/", "application/json", string(encoded)), http.StatusBadRequest, "invalid_request")
+			checkRefused(t, send("POST", "/o/token/", "application/json", string(encoded)), http.StatusBadRequest,
+				"invalid_request")
 		})
 		t.Run("parameters stay out of the query", func(t *testing.T) {
-			checkRefused(t, send("POST", "/o/token/?grant_type=client_credentials", form, text), http.StatusBadRequest, "invalid_request")
+			checkRefused(t, send("POST", "/o/token/?grant_type=client_credentials", form, text), http.StatusBadRequest,
+				"invalid_request")
 		})
 		t.Run("the last slash may be left out", func(t *testing.T) {
 			s.checkGranted(t, send("POST", "/o/token", form, text), "read write", false)

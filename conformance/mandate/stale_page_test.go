@@ -24,10 +24,13 @@ const (
 func (b *browser) wantChangedSince(t testing.TB, what, name string) {
 	t.Helper()
 	note := b.element(func(n *html.Node) bool { return strings.Contains(attribute(n, "class"), "note care") })
-	if b.Status != http.StatusUnprocessableEntity || note == nil || !strings.Contains(b.summary(), changedSince) || b.value("name") != name {
-		t.Fatalf("%s: %d, the name %q, the summary %q, want the name %q and the text %q\n%s", what, b.Status, b.value("name"), b.summary(), name, changedSince, b.Body)
+	if b.Status != http.StatusUnprocessableEntity || note == nil || !strings.Contains(b.summary(), changedSince) ||
+		b.value("name") != name {
+		t.Fatalf("%s: %d, the name %q, the summary %q, want the name %q and the text %q\n%s", what, b.Status, b.value("name"),
+			b.summary(), name, changedSince, b.Body)
 	}
-	if said := text(note); !strings.Contains(said, asItIsNow) || !strings.Contains(said, "If you save this page, its values replace that change.") {
+	if said := text(note); !strings.Contains(said, asItIsNow) ||
+		!strings.Contains(said, "If you save this page, its values replace that change.") {
 		t.Errorf("%s: the note says %q", what, said)
 	}
 }
@@ -96,7 +99,8 @@ func TestStalePageOfAnApplication(t *testing.T) {
 		now := *first
 		now.click(t, asItIsNow)
 		if now.Status != http.StatusOK || now.value("name") != "Bank" || now.value("profile") != "fapi2" {
-			t.Errorf("the application as it is now: %d, the name %q, the profile %q", now.Status, now.value("name"), now.value("profile"))
+			t.Errorf("the application as it is now: %d, the name %q, the profile %q", now.Status, now.value("name"),
+				now.value("profile"))
 		}
 		s.wantShown(t, "refused again", app.ClientID, secured)
 		// Whoever has read that replaces the change.
@@ -104,7 +108,8 @@ func TestStalePageOfAnApplication(t *testing.T) {
 		if first.Status != http.StatusOK || !strings.Contains(first.Body, "Your changes are saved.") {
 			t.Errorf("saving again: %d %s", first.Status, first.Body)
 		}
-		s.wantShown(t, "saved again", app.ClientID, member{"name": "Bank of Alice", "profile": nil, "require_pushed_requests": false})
+		s.wantShown(t, "saved again", app.ClientID,
+			member{"name": "Bank of Alice", "profile": nil, "require_pushed_requests": false})
 
 		// The owner in two tabs, and a change by the command.
 		b := s.signIn(t, alice, "/o/applications/register/")
@@ -125,7 +130,8 @@ func TestStalePageOfAnApplication(t *testing.T) {
 		if b.Status != http.StatusOK {
 			t.Errorf("the other tab again: %d %s", b.Status, b.Body)
 		}
-		s.wantShown(t, "the owner's", own.ClientID, member{"name": "Mine", "refresh_rotation": "on", "access_token_lifetime": 60})
+		s.wantShown(t, "the owner's", own.ClientID,
+			member{"name": "Mine", "refresh_rotation": "on", "access_token_lifetime": 60})
 	})
 }
 
@@ -180,10 +186,12 @@ func TestMistakesWithoutAField(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
-	app := s.application(t, "--name", "Bank", "--owner", alice.Name, "--grant", "client_credentials", "--assertion-audience-endpoints", "--may-introspect")
+	app := s.application(t, "--name", "Bank", "--owner", alice.Name, "--grant", "client_credentials",
+		"--assertion-audience-endpoints", "--may-introspect")
 	b := s.signIn(t, alice, "/o/applications/"+app.ID+"/update/")
 	b.submit(t, "Save changes", params("client_type", "public"))
-	for _, said := range []string{"Accept assertions for an endpoint: Only an administrator may change this.", "May introspect tokens: A public application has no secret to authenticate with, so it cannot introspect tokens."} {
+	for _, said := range []string{"Accept assertions for an endpoint: Only an administrator may change this.",
+		"May introspect tokens: A public application has no secret to authenticate with, so it cannot introspect tokens."} {
 		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.summary(), said) {
 			t.Errorf("%d, the summary %q, want %q", b.Status, b.summary(), said)
 		}

@@ -57,7 +57,8 @@ type register struct {
 func (g *register) field(t testing.TB, id, column string) string {
 	t.Helper()
 	var value sql.NullString
-	err := g.pool.QueryRowContext(t.Context(), "SELECT CAST("+column+" AS TEXT) FROM applications WHERE id = '"+id+"'").Scan(&value)
+	err := g.pool.QueryRowContext(t.Context(), "SELECT CAST("+column+" AS TEXT) FROM applications WHERE id = '"+id+
+		"'").Scan(&value)
 	if err != nil && err != sql.ErrNoRows {
 		t.Fatal(err)
 	}
@@ -102,7 +103,8 @@ func (g *register) set(t testing.TB, id, assignments string) {
 // made registers an application and sets who is responsible for it.
 func (g *register) made(t testing.TB, standing string) application {
 	t.Helper()
-	by, more := "owner", []string{"grant_type", "authorization_code", "redirect_uris", "https://own.example/cb", "scope", "read"}
+	by, more := "owner", []string{"grant_type", "authorization_code", "redirect_uris", "https://own.example/cb",
+		"scope", "read"}
 	switch standing {
 	case "administrator":
 		by = "root"
@@ -127,8 +129,9 @@ func (g *register) made(t testing.TB, standing string) application {
 func newRegister(t testing.TB, db database) *register {
 	t.Helper()
 	documents := newDocumentHost(t)
-	s := startServer(t, documents.options(options{database: db, provider: []string{"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
-		"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0"}}))
+	s := startServer(t, documents.options(options{database: db,
+		provider: []string{"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
+			"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0"}}))
 	g := &register{s, documents, db.open(t), map[string]*browser{"nobody": s.browser(t)}}
 	for name, flags := range map[string][]string{"owner": nil, "other": nil, "root": {"--admin"}, "admin": {"--admin"}} {
 		g.tabs[name] = s.signedIn(t, s.person(t, name, flags...))
@@ -154,21 +157,26 @@ var deeds = map[string]struct {
 	column, path string
 	form         url.Values
 }{
-	"rename it":                                {"name", "update/", params("name", "New")},
-	"add a redirect URI":                       {"redirect_uris", "update/", params("redirect_uris", "https://own.example/cb\nhttps://own.example/new")},
-	"add the password grant":                   {"grant_types", "update/", params("grant_type", "authorization_code", "grant_type", "password")},
-	"add a grant of `GRANTS_BY_ADMINISTRATOR`": {"grant_types", "update/", params("grant_type", "authorization_code", "grant_type", "client_credentials")},
+	"rename it": {"name", "update/", params("name", "New")},
+	"add a redirect URI": {"redirect_uris", "update/",
+		params("redirect_uris", "https://own.example/cb\nhttps://own.example/new")},
+	"add the password grant": {"grant_types", "update/",
+		params("grant_type", "authorization_code", "grant_type", "password")},
+	"add a grant of `GRANTS_BY_ADMINISTRATOR`": {"grant_types", "update/",
+		params("grant_type", "authorization_code", "grant_type", "client_credentials")},
 	"add a scope of `SCOPES_BY_ADMINISTRATOR`": {"scopes", "update/", params("scope", "read", "scope", "write")},
-	"shorten its lifetimes":                    {"access_token_lifetime", "update/", params("access_token_lifetime", "60", "refresh_token_lifetime", "60")},
-	"lengthen them beyond the server's":        {"access_token_lifetime", "update/", params("access_token_lifetime", "36001")},
-	"let it introspect":                        {"may_introspect", "update/", params("may_introspect", "on")},
-	"let it skip consent":                      {"skip_consent", "update/", params("skip_consent", "on")},
-	"let it omit PKCE":                         {"pkce_exempt", "update/", params("pkce", "if-sent")},
-	"replace its secret":                       {"secret", "rotate/", params("overlap", "0")},
-	"take it over":                             {"COALESCE(owner_id, '')", "owner/", params("take_over", "on")},
-	"assign it to somebody":                    {"COALESCE(owner_id, '')", "owner/", params("owner", "other")},
-	"revoke everything it holds":               {"generation", "revoke/", params()},
-	"delete it":                                {"id", "delete/", params()},
+	"shorten its lifetimes": {"access_token_lifetime", "update/",
+		params("access_token_lifetime", "60", "refresh_token_lifetime", "60")},
+	"lengthen them beyond the server's": {"access_token_lifetime", "update/",
+		params("access_token_lifetime", "36001")},
+	"let it introspect":          {"may_introspect", "update/", params("may_introspect", "on")},
+	"let it skip consent":        {"skip_consent", "update/", params("skip_consent", "on")},
+	"let it omit PKCE":           {"pkce_exempt", "update/", params("pkce", "if-sent")},
+	"replace its secret":         {"secret", "rotate/", params("overlap", "0")},
+	"take it over":               {"COALESCE(owner_id, '')", "owner/", params("take_over", "on")},
+	"assign it to somebody":      {"COALESCE(owner_id, '')", "owner/", params("owner", "other")},
+	"revoke everything it holds": {"generation", "revoke/", params()},
+	"delete it":                  {"id", "delete/", params()},
 }
 
 func TestStanding(t *testing.T) {
@@ -222,7 +230,8 @@ func (g *register) does(t testing.TB, row, who string, app application) string {
 	}
 	form := url.Values{}
 	if deed.path == "update/" {
-		form = url.Values{"name": {"Own"}, "client_type": {g.field(t, app.ID, "client_type")}, "grant_type": {"authorization_code"}, "redirect_uris": {"https://own.example/cb"},
+		form = url.Values{"name": {"Own"}, "client_type": {g.field(t, app.ID, "client_type")},
+			"grant_type": {"authorization_code"}, "redirect_uris": {"https://own.example/cb"},
 			"scope": {"read"}, "hash_client_secret": {"on"}, "access_token_format": {"opaque"}, "algorithm": {"RS256"}}
 	}
 	if deed.path == "owner/" || deed.path == "update/" {
@@ -250,7 +259,8 @@ func (g *register) applications(t *testing.T) {
 		t.Fatalf("the table of standings is another one than is tested: %q, %d rows", columns, len(cells))
 	}
 	victim := g.person(t, "victim")
-	asked := g.mustToken(t, g.application(t, "--name", "Asked", "--grant", "client_credentials").auth(), params("grant_type", "client_credentials")).AccessToken
+	asked := g.mustToken(t, g.application(t, "--name", "Asked", "--grant", "client_credentials").auth(),
+		params("grant_type", "client_credentials")).AccessToken
 	for standing, want := range map[string]string{
 		"administrator": "machine 200, password 200, device 200, code query, life 86400, scope read write, introspects 200",
 		"person":        "machine 400, password 200, device 200, code consent, life 36000, scope read, introspects 403",
@@ -260,7 +270,9 @@ func (g *register) applications(t *testing.T) {
 		"document":   "machine 400, password 400, device 400, code consent, life 3600, scope read, introspects 403",
 	} {
 		app := g.made(t, standing)
-		g.set(t, app.ID, "grant_types = 'authorization_code client_credentials password "+deviceGrant+"', scopes = '', may_introspect = TRUE, skip_consent = TRUE, pkce_exempt = TRUE, access_token_lifetime = 86400, refresh_token_lifetime = 86400")
+		g.set(t, app.ID, "grant_types = 'authorization_code client_credentials password "+deviceGrant+
+			"', scopes = '', may_introspect = TRUE, skip_consent = TRUE, pkce_exempt = TRUE, access_token_lifetime = 86400, "+
+			"refresh_token_lifetime = 86400")
 		machine, a := g.token(t, app.auth(), params("grant_type", "client_credentials"))
 		_, b := g.token(t, app.auth(), params("grant_type", "password", "username", victim.Name, "password", victim.Password))
 		d := g.post(t, "/o/device_authorization/", app.auth(), params())
@@ -277,7 +289,8 @@ func (g *register) applications(t *testing.T) {
 			t.Errorf("%s: for itself %q, for a person %q", standing, machine.Scope, got.Scope)
 		}
 		c := g.post(t, "/o/introspect/", app.auth(), params("token", asked))
-		if line := fmt.Sprintf("machine %d, password %d, device %d, code %s, life %d, scope %s, introspects %d", a.Status, b.Status, d.Status, way, got.ExpiresIn, got.Scope, c.Status); line != want {
+		if line := fmt.Sprintf("machine %d, password %d, device %d, code %s, life %d, scope %s, introspects %d", a.Status,
+			b.Status, d.Status, way, got.ExpiresIn, got.Scope, c.Status); line != want {
 			t.Errorf("%s:\n got %s\nwant %s", standing, line, want)
 		}
 		// RFC 9700 §2.1.1: every client needs PKCE, except confidential clients for which an

@@ -10,12 +10,14 @@ import (
 func TestStatementOnPages(t *testing.T) {
 	t.Parallel()
 	i := newStatementIssuer(t, directory)
-	trusted := append([]string{"SCOPES: {read: Read}", "SOFTWARE_STATEMENT_ISSUERS: [" + i.setting(t) + "]"}, openClients...)
+	trusted := append([]string{"SCOPES: {read: Read}", "SOFTWARE_STATEMENT_ISSUERS: [" + i.setting(t) + "]"},
+		openClients...)
 	s := startServer(t, options{provider: trusted})
 	admin := s.person(t, "admin", "--admin")
 	b := s.signIn(t, admin, "/account/")
 	const uri = "https://planner.example/cb"
-	const vouched, unchecked = "Vouched for by <strong><bdi dir=\"ltr\">" + directory + "</bdi></strong>", "Nobody has checked this application"
+	const vouched, unchecked = "Vouched for by <strong><bdi dir=\"ltr\">" + directory + "</bdi></strong>",
+		"Nobody has checked this application"
 	full := member{"client_name": "Planner", "redirect_uris": []string{uri}}
 	whole := member{}
 	for _, test := range []struct {
@@ -26,11 +28,18 @@ func TestStatementOnPages(t *testing.T) {
 		want     bool   // the consent page names the issuer
 		facts    string // on the page of the application
 	}{
-		{"the name and the address", full, member{"client_name": "Bank", "redirect_uris": []string{"https://evil.example/"}}, uri, true, "Vouched for by " + directory},
-		{"a stolen statement without an address", member{"client_name": "Planner"}, member{"redirect_uris": []string{"https://evil.example/cb"}}, "https://evil.example/cb", false, "Of " + directory + ", which does not vouch"},
-		{"a stolen statement without a name", member{"redirect_uris": []string{uri}}, member{"client_name": "Bank"}, uri, false, "Of " + directory + ", which does not vouch"},
-		{"a program on this computer", member{"client_name": "Local", "redirect_uris": []string{"http://127.0.0.1/cb"}}, nil, "http://127.0.0.1:4711/cb", false, "Vouched for by " + directory},
-		{"one of two addresses is on this computer", member{"client_name": "Both", "redirect_uris": []string{uri, "http://127.0.0.1/cb"}}, nil, "http://127.0.0.1:4711/cb", false, "Vouched for by " + directory},
+		{"the name and the address", full, member{"client_name": "Bank", "redirect_uris": []string{"https://evil.example/"}},
+			uri, true, "Vouched for by " + directory},
+		{"a stolen statement without an address", member{"client_name": "Planner"},
+			member{"redirect_uris": []string{"https://evil.example/cb"}}, "https://evil.example/cb", false, "Of " + directory +
+				", which does not vouch"},
+		{"a stolen statement without a name", member{"redirect_uris": []string{uri}}, member{"client_name": "Bank"}, uri,
+			false, "Of " + directory + ", which does not vouch"},
+		{"a program on this computer", member{"client_name": "Local", "redirect_uris": []string{"http://127.0.0.1/cb"}}, nil,
+			"http://127.0.0.1:4711/cb", false, "Vouched for by " + directory},
+		{"one of two addresses is on this computer",
+			member{"client_name": "Both", "redirect_uris": []string{uri, "http://127.0.0.1/cb"}}, nil,
+			"http://127.0.0.1:4711/cb", false, "Vouched for by " + directory},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := member{"software_statement": i.sign(t, test.claims, nil)}
@@ -43,7 +52,8 @@ func TestStatementOnPages(t *testing.T) {
 			}
 			address, _ := s.authorizeURL(asApplication(made, test.redirect))
 			b.open(t, address)
-			if !b.shows("decision") || strings.Contains(b.Body, "Vouched for") != test.want || test.want != strings.Contains(b.Body, vouched) || test.want == strings.Contains(b.Body, unchecked) {
+			if !b.shows("decision") || strings.Contains(b.Body, "Vouched for") != test.want ||
+				test.want != strings.Contains(b.Body, vouched) || test.want == strings.Contains(b.Body, unchecked) {
 				t.Errorf("%d %s", b.Status, b.Body)
 			}
 			b.open(t, "/o/applications/"+s.applicationID(t, textOf(made, "client_id"))+"/")
@@ -69,7 +79,8 @@ func TestStatementOnPages(t *testing.T) {
 func (s *server) applicationID(t testing.TB, clientID string) string {
 	t.Helper()
 	var id string
-	err := s.database.open(t).QueryRowContext(t.Context(), "SELECT id FROM applications WHERE client_id = '"+clientID+"'").Scan(&id)
+	err := s.database.open(t).QueryRowContext(t.Context(), "SELECT id FROM applications WHERE client_id = '"+clientID+
+		"'").Scan(&id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,18 +17,25 @@ func (s *server) earlier(t testing.TB, seconds int) {
 func TestRFC9470Flow(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{openIDOff}})
-		alice, api := s.person(t, "alice"), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
+		alice, api := s.person(t, "alice"),
+			s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
 		upstream, _ := upstream(t)
-		asking := []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"), fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(api.ClientID), quote(api.ClientSecret))}
-		alone := []string{"RESOURCE_SERVER_JWKS_URL: " + quote(s.URL+"/o/.well-known/jwks.json"), "RESOURCE_SERVER_ISSUER: " + quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: " + quote(s.BaseURL)}
-		rules := []string{"{PATH: /orders, SCOPES: [read]}", "{PATH: /pay, SCOPES: [read], MAX_AGE: 600}", "{PATH: /vault, SCOPES: [read], ACR_VALUES: ['urn:example:key']}"}
+		asking := []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"),
+			fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(api.ClientID), quote(api.ClientSecret))}
+		alone := []string{"RESOURCE_SERVER_JWKS_URL: " + quote(s.URL+"/o/.well-known/jwks.json"),
+			"RESOURCE_SERVER_ISSUER: " + quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: " + quote(s.BaseURL)}
+		rules := []string{"{PATH: /orders, SCOPES: [read]}", "{PATH: /pay, SCOPES: [read], MAX_AGE: 600}",
+			"{PATH: /vault, SCOPES: [read], ACR_VALUES: ['urn:example:key']}"}
 		for _, format := range []struct {
 			name   string
 			args   []string
 			guards map[string]*server
 		}{
-			{"opaque", []string{"--access-token-format", "opaque"}, map[string]*server{"asking": s.guard(t, upstream.URL, rules, asking...)}},
-			{"jwt", []string{"--access-token-format", "jwt"}, map[string]*server{"asking": s.guard(t, upstream.URL, rules, asking...), "alone": s.guard(t, upstream.URL, rules, alone...)}},
+			{"opaque", []string{"--access-token-format", "opaque"},
+				map[string]*server{"asking": s.guard(t, upstream.URL, rules, asking...)}},
+			{"jwt", []string{"--access-token-format", "jwt"},
+				map[string]*server{"asking": s.guard(t, upstream.URL, rules, asking...),
+					"alone": s.guard(t, upstream.URL, rules, alone...)}},
 		} {
 			for kind, guard := range format.guards {
 				t.Run(format.name+" "+kind, func(t *testing.T) { s.stepsUp(t, s.relyingParty(t, format.args...), guard, alice) })
@@ -53,7 +60,8 @@ func (s *server) stepsUp(t *testing.T, app application, guard *server, alice per
 	is("a new login", "/pay", fresh.AccessToken, 200)
 	is("an old login, a path without a requirement", "/orders", old.AccessToken, 200)
 	challenge := is("an old login", "/pay", old.AccessToken, 401)
-	asked := regexp.MustCompile(`^Bearer realm="api", error="insufficient_user_authentication", error_description="[^"]+", max_age="([0-9]+)"(, resource_metadata="[^"]+")?$`).FindStringSubmatch(challenge)
+	asked := regexp.MustCompile(
+		`^Bearer realm="api", error="insufficient_user_authentication", error_description="[^"]+", max_age="([0-9]+)"(, resource_metadata="[^"]+")?$`).FindStringSubmatch(challenge)
 	if asked == nil {
 		t.Fatalf("the challenge is %s", challenge)
 	}
@@ -73,7 +81,8 @@ func (s *server) stepsUp(t *testing.T, app application, guard *server, alice per
 	is("the token of before", "/pay", old.AccessToken, 401)
 
 	// RFC 9470 §5: no login satisfies the acr of the other path, and the client learns it.
-	wanted := regexp.MustCompile(`, acr_values="([^"]+)"(?:,|$)`).FindStringSubmatch(is("another kind of login", "/vault", again.AccessToken, 401))
+	wanted := regexp.MustCompile(`, acr_values="([^"]+)"(?:,|$)`).FindStringSubmatch(is("another kind of login", "/vault",
+		again.AccessToken, 401))
 	if wanted == nil {
 		t.Fatal("the challenge names no acr_values")
 	}
@@ -117,7 +126,8 @@ func TestRFC9470WithOpenID(t *testing.T) {
 			{"code", []string{"scope", "openid read", "prompt", "none", "acr_values", "1 2"}},
 			{"unmet_authentication_requirements", []string{"scope", "read", "prompt", "none", "acr_values", "1 2"}},
 			{"code", []string{"scope", "read", "prompt", "none", "acr_values", "1 urn:mandate:acr:password"}},
-			{"unmet_authentication_requirements", []string{"scope", "openid", "prompt", "none", "claims", `{"id_token":{"acr":{"essential":true,"values":["1"]}}}`}},
+			{"unmet_authentication_requirements",
+				[]string{"scope", "openid", "prompt", "none", "claims", `{"id_token":{"acr":{"essential":true,"values":["1"]}}}`}},
 		} {
 			b.asks(t, app, test.more...)
 			b.sentBack(t, fmt.Sprint(test.more), test.want)
@@ -141,7 +151,8 @@ func TestRFC9470Logins(t *testing.T) {
 		s.earlier(t, 700)
 		tv := s.application(t, "--name", "tv", "--grant", "urn:ietf:params:oauth:grant-type:device_code")
 		allowed := s.mustToken(t, tv.auth(), pollForm(b.approvedDevice(t, tv, "scope", "read").DeviceCode))
-		for name, got := range map[string]tokens{"the code grant": b.signsIn(t, app, alice, "scope", "read"), "the device grant": allowed, "a refresh": s.mustToken(t, tv.auth(), refreshForm(allowed.RefreshToken))} {
+		for name, got := range map[string]tokens{"the code grant": b.signsIn(t, app, alice, "scope", "read"),
+			"the device grant": allowed, "a refresh": s.mustToken(t, tv.auth(), refreshForm(allowed.RefreshToken))} {
 			told := s.introspect(t, api.auth(), got.AccessToken)
 			at, _ := first["auth_time"].(float64)
 			if told["auth_time"] != at-700 || told["acr"] != "urn:mandate:acr:password" {

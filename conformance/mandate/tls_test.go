@@ -30,7 +30,8 @@ type certificate struct {
 func newCertificate(t testing.TB) *certificate {
 	t.Helper()
 	dir := t.TempDir()
-	c := &certificate{file: filepath.Join(dir, "certificate.pem"), key: filepath.Join(dir, "key.pem"), trust: x509.NewCertPool()}
+	c := &certificate{file: filepath.Join(dir, "certificate.pem"), key: filepath.Join(dir, "key.pem"),
+		trust: x509.NewCertPool()}
 	c.renew(t)
 	return c
 }
@@ -68,7 +69,8 @@ func TestTLSFlow(t *testing.T) {
 	var metadata struct{ Issuer string }
 	err = json.NewDecoder(response.Body).Decode(&metadata)
 	response.Body.Close()
-	if err != nil || metadata.Issuer != s.URL+"/o" || response.Proto != "HTTP/2.0" || response.Header.Get("Strict-Transport-Security") == "" {
+	if err != nil || metadata.Issuer != s.URL+"/o" || response.Proto != "HTTP/2.0" ||
+		response.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("%v: issuer %q by %s, %v", err, metadata.Issuer, response.Proto, response.Header)
 	}
 
@@ -78,7 +80,8 @@ func TestTLSFlow(t *testing.T) {
 	issued := s.redeem(t, app, b.code(t, address, alice), verifier)
 	refreshed := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", issued.RefreshToken))
 	// The sample API introspects the token at this process, by TLS too.
-	for token, want := range map[string]int{refreshed.AccessToken: http.StatusOK, "mat_invented": http.StatusUnauthorized} {
+	for token, want := range map[string]int{refreshed.AccessToken: http.StatusOK,
+		"mat_invented": http.StatusUnauthorized} {
 		if a := s.get(t, "/users/", bearer(token)); a.Status != want {
 			t.Errorf("the sample API: %d, want %d: %s", a.Status, want, a.Body)
 		}
@@ -115,7 +118,8 @@ func TestTLSWithCurl(t *testing.T) {
 		"TLS 1.2 with AES-CBC": {[]string{"--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-AES128-SHA"}, false},
 		"TLS 1.1":              {[]string{"--tlsv1.1", "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0"}, false},
 	} {
-		cmd := exec.Command(curl, append(test.args, "--silent", "--show-error", "--cacert", c.file, "--config", "-", "--data", "grant_type=client_credentials", s.URL+"/o/token/")...)
+		cmd := exec.Command(curl, append(test.args, "--silent", "--show-error", "--cacert", c.file, "--config", "-", "--data",
+			"grant_type=client_credentials", s.URL+"/o/token/")...)
 		cmd.Stdin = strings.NewReader("user = " + quote(robot.ClientID+":"+robot.ClientSecret) + "\n")
 		out, err := cmd.Output()
 		var got tokens
@@ -189,7 +193,8 @@ func TestTLSResourceServer(t *testing.T) {
 	}
 	g.says(t, "at "+g.URL, 0)
 	issued := s.mustToken(t, robot.auth(), params("grant_type", "client_credentials"))
-	for token, want := range map[string]answer{issued.AccessToken: {Status: http.StatusOK, Body: "https"}, "mat_invented": {Status: http.StatusUnauthorized}} {
+	for token, want := range map[string]answer{issued.AccessToken: {Status: http.StatusOK, Body: "https"},
+		"mat_invented": {Status: http.StatusUnauthorized}} {
 		a := g.get(t, "/", bearer(token))
 		if a.Status != want.Status || want.Body != "" && a.Body != want.Body {
 			t.Errorf("%d %q, want %d %q", a.Status, a.Body, want.Status, want.Body)
@@ -216,7 +221,8 @@ func TestTLSResourceServer(t *testing.T) {
 // nothing do not read the files, since their account may not be allowed to.
 func TestTLSStart(t *testing.T) {
 	one, other := newCertificate(t), newCertificate(t)
-	api := []string{"UPSTREAM: http://127.0.0.1:1", "RULES: [{PATH: /}]", "OAUTH2_PROVIDER:", "  RESOURCE_SERVER_INTROSPECTION_URL: http://127.0.0.1:1/", "  RESOURCE_SERVER_AUTH_TOKEN: x"}
+	api := []string{"UPSTREAM: http://127.0.0.1:1", "RULES: [{PATH: /}]", "OAUTH2_PROVIDER:",
+		"  RESOURCE_SERVER_INTROSPECTION_URL: http://127.0.0.1:1/", "  RESOURCE_SERVER_AUTH_TOKEN: x"}
 	for name, test := range map[string]struct {
 		certificate, key, base string
 		want                   string
@@ -229,7 +235,8 @@ func TestTLSStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			lines := append([]string{"LISTEN: " + quote(port.Address())}, cheap...)
-			for key, value := range map[string]string{"TLS_CERTIFICATE_FILE": test.certificate, "TLS_KEY_FILE": test.key, "BASE_URL": test.base} {
+			for key, value := range map[string]string{"TLS_CERTIFICATE_FILE": test.certificate, "TLS_KEY_FILE": test.key,
+				"BASE_URL": test.base} {
 				if value != "" {
 					lines = append(lines, key+": "+quote(value))
 				}

@@ -13,7 +13,8 @@ import (
 func TestNoSuccessRestsOnWhatTheStandbyDoesNotHave(t *testing.T) {
 	ownProcesses(t)
 	primary := postgrestest.New(t)
-	v := newFixture(t, options{database: database{name: "postgres", url: primary.URL(t)}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
+	v := newFixture(t, options{database: database{name: "postgres", url: primary.URL(t)},
+		provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
 	family := func(t testing.TB) tokens { t.Helper(); return v.signedIn(t, v.alice).family(t, v.web, v.alice) }
 	revoke := func(token string) func() (answer, error) {
 		return func() (answer, error) { return v.tryPost("/o/revoke_token/", v.web.auth(), params("token", token)) }
@@ -23,7 +24,8 @@ func TestNoSuccessRestsOnWhatTheStandbyDoesNotHave(t *testing.T) {
 		status int
 		send   func(testing.TB) func() (answer, error)
 	}{
-		{"revocation of a token family", 200, func(t testing.TB) func() (answer, error) { return revoke(family(t).RefreshToken) }},
+		{"revocation of a token family", 200,
+			func(t testing.TB) func() (answer, error) { return revoke(family(t).RefreshToken) }},
 		{"revocation of a token of its own", 200, func(t testing.TB) func() (answer, error) {
 			return revoke(v.mustToken(t, v.web.auth(), params("grant_type", "client_credentials")).AccessToken)
 		}},

@@ -27,7 +27,8 @@ func TestWalkReadme(t *testing.T) {
 	}
 	api, requests := upstream(t)
 	proxy := port.Address()
-	values := []string{"127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:8080", proxy, "127.0.0.1:3000", strings.TrimPrefix(api.URL, "http://")}
+	values := []string{"127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:8080", proxy, "127.0.0.1:3000",
+		strings.TrimPrefix(api.URL, "http://")}
 	shell := func(line string) *exec.Cmd {
 		line = strings.NewReplacer(values...).Replace(line)
 		cmd := exec.Command("sh", "-c", "exec "+line)
@@ -42,7 +43,8 @@ func TestWalkReadme(t *testing.T) {
 		return string(out)
 	}
 
-	for _, app := range []struct{ placeholder, command string }{{"API", "./mandate application add"}, {"CALLER", "./mandate application add (2)"}} {
+	for _, app := range []struct{ placeholder, command string }{{"API", "./mandate application add"},
+		{"CALLER", "./mandate application add (2)"}} {
 		registered := printed(commands[app.command])
 		for _, credential := range []struct{ name, placeholder string }{{"client id", "-ID"}, {"client secret", "-SECRET"}} {
 			found := regexp.MustCompile(`(?m)^` + credential.name + ` +(\S+)`).FindStringSubmatch(registered)
@@ -53,7 +55,8 @@ func TestWalkReadme(t *testing.T) {
 		}
 		s.secret(values[len(values)-1])
 	}
-	err = os.WriteFile(filepath.Join(s.dir, "guard.yaml"), []byte(strings.NewReplacer(values...).Replace(files["guard.yaml"])), 0o600)
+	err = os.WriteFile(filepath.Join(s.dir, "guard.yaml"),
+		[]byte(strings.NewReplacer(values...).Replace(files["guard.yaml"])), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +93,8 @@ func TestWalkReadme(t *testing.T) {
 	}
 }
 
-// steps returns the commands of a section by their first two or three words, of which the second one has (2) at its end,
-// and its files by name.
+// steps returns the commands of a section by their first two or three words, of which the second one has (2) at its
+// end, and its files by name.
 func steps(t *testing.T, page, heading string) (commands, files map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", page))

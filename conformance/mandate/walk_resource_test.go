@@ -20,11 +20,15 @@ func TestWalkResourceServer(t *testing.T) {
 		// The resource server needs a token with that scope. There every client can get
 		// it; here an administrator allows it for one client.
 		b := s.signIn(t, admin, "/o/applications/register/")
-		asker := b.registers(t, params("name", "resource server", "client_type", "confidential", "grant_type", "client_credentials", "may_introspect", "on"))
-		key := s.checkGranted(t, s.post(t, "/o/token/", asker.auth(), params("grant_type", "client_credentials", "scope", "introspection")), "introspection", false)
+		asker := b.registers(t, params("name", "resource server", "client_type", "confidential", "grant_type",
+			"client_credentials", "may_introspect", "on"))
+		key := s.checkGranted(t,
+			s.post(t, "/o/token/", asker.auth(), params("grant_type", "client_credentials", "scope", "introspection")),
+			"introspection", false)
 
 		b = s.signIn(t, alice, "/o/applications/register/")
-		app := b.registers(t, params("name", "service", "client_type", "confidential", "grant_type", "password", "grant_type", "client_credentials"))
+		app := b.registers(t, params("name", "service", "client_type", "confidential", "grant_type", "password", "grant_type",
+			"client_credentials"))
 		pair := s.checkGranted(t, s.password(t, app.auth(), alice, "scope", "read write"), "read write", true)
 
 		// Example request: POST /o/introspect/ with Authorization: Bearer, token=... gives 200 and the facts.
@@ -33,7 +37,8 @@ func TestWalkResourceServer(t *testing.T) {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
 		got := object(t, a)
-		for name, want := range map[string]any{"active": true, "client_id": app.ClientID, "username": "alice", "scope": "read write"} {
+		for name, want := range map[string]any{"active": true, "client_id": app.ClientID, "username": "alice",
+			"scope": "read write"} {
 			if got[name] != want {
 				t.Errorf("%s is %v, want %v", name, got[name], want)
 			}
@@ -44,15 +49,18 @@ func TestWalkResourceServer(t *testing.T) {
 		// default is 10 seconds, and 0 in this test.
 		address := "RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/")
 		byToken := "RESOURCE_SERVER_AUTH_TOKEN: " + quote(key.AccessToken)
-		byPair := fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(asker.ClientID), quote(asker.ClientSecret))
+		byPair := fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(asker.ClientID),
+			quote(asker.ClientSecret))
 		const uncached = "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"
 		api, requests := upstream(t)
-		rules := []string{"{PATH: /users, METHODS: [GET], SCOPES: [read]}", "{PATH: /users, METHODS: [POST], SCOPES: [write]}",
+		rules := []string{"{PATH: /users, METHODS: [GET], SCOPES: [read]}",
+			"{PATH: /users, METHODS: [POST], SCOPES: [write]}",
 			"{PATH: /groups, SCOPES: [groups]}", "{PATH: /resource}"}
 
 		// A resource server that knows the provider only by its settings has its own
 		// users.
-		separate := startServer(t, options{settings: []string{"SAMPLE_API: true"}, provider: []string{sampleScopes, address, byToken, uncached}})
+		separate := startServer(t,
+			options{settings: []string{"SAMPLE_API: true"}, provider: []string{sampleScopes, address, byToken, uncached}})
 		for name, resource := range map[string]*server{
 			"the sample API in the provider":        s,
 			"the sample API of another server":      separate,

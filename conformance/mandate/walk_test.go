@@ -34,7 +34,8 @@ func TestWalkGettingStarted(t *testing.T) {
 		// Fill in the form: confidential, authorization code, redirect URI. Note the client id and the secret. They
 		// stand on the page before the form is sent there, and the secret afterwards as its hash, which people paste;
 		// here they stand on the page after it.
-		app := b.registers(t, params("name", "web app", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", callback))
+		app := b.registers(t, params("name", "web app", "client_type", "confidential", "grant_type", "authorization_code",
+			"redirect_uris", callback))
 		if app.ClientID == "" || app.ClientSecret == "" {
 			t.Fatalf("the page shows client id %q and a secret of %d characters", app.ClientID, len(app.ClientSecret))
 		}
@@ -70,8 +71,9 @@ func TestWalkGettingStarted(t *testing.T) {
 		}
 
 		// Exchange the code with curl: everything in the body.
-		answer := s.post(t, "/o/token/", uncached, params("client_id", app.ClientID, "client_secret", app.ClientSecret, "code", code,
-			"code_verifier", verifier, "redirect_uri", callback, "grant_type", "authorization_code"))
+		answer := s.post(t, "/o/token/", uncached,
+			params("client_id", app.ClientID, "client_secret", app.ClientSecret, "code", code,
+				"code_verifier", verifier, "redirect_uri", callback, "grant_type", "authorization_code"))
 		pair := s.checkGranted(t, answer, "read write", true)
 
 		// To access the user resources we just use the access_token.
@@ -111,7 +113,8 @@ func TestWalkRESTFramework(t *testing.T) {
 		b := s.signIn(t, alice, "/o/applications/register/")
 		app := b.registers(t, params("name", "service", "client_type", "confidential", "grant_type", "password"))
 
-		// curl -X POST -d "grant_type=password&username=<user_name>&password=<password>" -u"<client_id>:<client_secret>" /o/token/
+		// curl -X POST -d "grant_type=password&username=<user_name>&password=<password>" -u"<client_id>:<client_secret>"
+		// /o/token/
 		curl := func(r *http.Request, _ url.Values) { r.SetBasicAuth(app.ClientID, app.ClientSecret) }
 		pair := s.checkGranted(t, s.password(t, curl, alice), "read write groups", true)
 
@@ -121,14 +124,17 @@ func TestWalkRESTFramework(t *testing.T) {
 
 		// Insert a new user: curl -X POST -d"username=foo&password=bar&scope=write" /users/
 		foo := person{"foo", "bar"}
-		a := s.post(t, "/users/", bearer(pair.AccessToken), params("username", foo.Name, "password", foo.Password, "scope", "write"))
+		a := s.post(t, "/users/", bearer(pair.AccessToken),
+			params("username", foo.Name, "password", foo.Password, "scope", "write"))
 		checkSame(t, a, http.StatusCreated, sampleUser("foo", "", "", ""))
 		// The documentation's serializer forgets the password. Here it works, at the token endpoint and in a browser.
 		s.checkGranted(t, s.password(t, curl, foo), "read write groups", true)
 		s.signIn(t, foo, "/account/")
 
-		// Get a new token: curl -X POST -d "grant_type=refresh_token&refresh_token=...&client_id=...&client_secret=..." /o/token/
-		next := s.checkGranted(t, s.refresh(t, body(app.ClientID, app.ClientSecret), pair.RefreshToken), "read write groups", true)
+		// Get a new token: curl -X POST -d "grant_type=refresh_token&refresh_token=...&client_id=...&client_secret=..."
+		// /o/token/
+		next := s.checkGranted(t, s.refresh(t, body(app.ClientID, app.ClientSecret), pair.RefreshToken),
+			"read write groups", true)
 		if next.AccessToken == pair.AccessToken || next.RefreshToken == pair.RefreshToken {
 			t.Error("refreshing gave an old token again")
 		}
@@ -140,7 +146,8 @@ func TestWalkRESTFramework(t *testing.T) {
 		}
 		// The rest is refused with: You do not have permission to perform this action.
 		checkPermission(t, s.get(t, "/groups/", bearer(read.AccessToken)), "groups")
-		checkPermission(t, s.post(t, "/users/", bearer(read.AccessToken), params("username", "foo2", "password", "bar")), "write")
+		checkPermission(t, s.post(t, "/users/", bearer(read.AccessToken), params("username", "foo2", "password", "bar")),
+			"write")
 	})
 }
 

@@ -34,12 +34,14 @@ func TestWalkTutorial1(t *testing.T) {
 		// Go to /o/applications/ and register a new application.
 		b := s.signIn(t, alice, "/o/applications/")
 		b.click(t, "Register an application")
-		app := b.registers(t, params("name", "Postman", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", postman))
+		app := b.registers(t, params("name", "Postman", "client_type", "confidential", "grant_type", "authorization_code",
+			"redirect_uris", postman))
 
 		// Get New Access Token: authorization code with PKCE. The login form is shown, then the request for
 		// authorization, then the token.
 		verifier, challenge := newPKCE()
-		address := "/o/authorize/?" + params("response_type", "code", "client_id", app.ClientID, "redirect_uri", postman, "scope", "read write",
+		address := "/o/authorize/?" + params("response_type", "code", "client_id", app.ClientID, "redirect_uri", postman,
+			"scope", "read write",
 			"state", "from Postman", "code_challenge", challenge, "code_challenge_method", "S256").Encode()
 		other := s.browser(t)
 		other.open(t, address)
@@ -61,14 +63,17 @@ func TestWalkTutorial1(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, value := range map[string]string{"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"} {
+		for name, value := range map[string]string{"Origin": origin, "Access-Control-Request-Method": "POST",
+			"Access-Control-Request-Headers": "authorization"} {
 			preflight.Header.Set(name, value)
 		}
 		allowed, err := s.do(preflight)
-		if err != nil || allowed.Status/100 != 2 || !strings.Contains(strings.ToLower(allowed.Header.Get("Access-Control-Allow-Headers")), "authorization") {
+		if err != nil || allowed.Status/100 != 2 ||
+			!strings.Contains(strings.ToLower(allowed.Header.Get("Access-Control-Allow-Headers")), "authorization") {
 			t.Errorf("the preflight request gives %d %v, %v", allowed.Status, allowed.Header, err)
 		}
-		request := params("grant_type", "authorization_code", "code", other.Away.Query().Get("code"), "redirect_uri", postman, "code_verifier", verifier)
+		request := params("grant_type", "authorization_code", "code", other.Away.Query().Get("code"), "redirect_uri", postman,
+			"code_verifier", verifier)
 		granted := s.post(t, "/o/token/", app.auth(), request)
 		pair := s.checkGranted(t, granted, "read write", true)
 		for _, a := range []answer{allowed, granted} {
@@ -173,7 +178,8 @@ func TestWalkTutorial3(t *testing.T) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "web app")
 		// What the permission TokenHasReadWriteScope is there: read for safe methods, write for the others.
-		g := s.protects(t, hello(t), "{PATH: /secret, METHODS: [GET, OPTIONS], SCOPES: [read]}", "{PATH: /secret, SCOPES: [write]}")
+		g := s.protects(t, hello(t), "{PATH: /secret, METHODS: [GET, OPTIONS], SCOPES: [read]}",
+			"{PATH: /secret, SCOPES: [write]}")
 
 		// curl -H "Authorization: Bearer 123456" -X GET /secret gives: Secret contents!
 		token := s.pair(t, app, alice, "scope", "read").AccessToken
@@ -186,7 +192,8 @@ func TestWalkTutorial3(t *testing.T) {
 		checkDetail(t, g.get(t, "/secret", nobody), http.StatusUnauthorized, "")
 		// A token for reading cannot write.
 		checkPermission(t, g.post(t, "/secret", bearer(token), nil), "write")
-		if a := g.post(t, "/secret", bearer(s.pair(t, app, alice, "scope", "write").AccessToken), nil); a.Status != http.StatusOK {
+		if a := g.post(t, "/secret", bearer(s.pair(t, app, alice, "scope", "write").AccessToken),
+			nil); a.Status != http.StatusOK {
 			t.Errorf("writing gives %d %s", a.Status, a.Body)
 		}
 	})
@@ -199,9 +206,11 @@ func TestWalkTutorial4(t *testing.T) {
 		s := startServer(t, options{database: db})
 		alice, asker := s.person(t, "alice"), s.introspector(t)
 		b := s.signIn(t, alice, "/o/applications/register/")
-		public := b.registers(t, params("name", "phone", "client_type", "public", "grant_type", "authorization_code", "redirect_uris", callback))
+		public := b.registers(t, params("name", "phone", "client_type", "public", "grant_type", "authorization_code",
+			"redirect_uris", callback))
 		b.open(t, "/o/applications/register/")
-		secret := b.registers(t, params("name", "web app", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", callback))
+		secret := b.registers(t, params("name", "web app", "client_type", "confidential", "grant_type", "authorization_code",
+			"redirect_uris", callback))
 		for _, c := range []struct {
 			name string
 			app  application
@@ -235,7 +244,8 @@ func TestWalkTutorial4(t *testing.T) {
 		t.Run("another client's token is left alone", func(t *testing.T) {
 			address, verifier := s.authorizeURL(public)
 			pair := s.redeem(t, public, b.code(t, address, alice), verifier)
-			checkRefused(t, s.post(t, "/o/revoke_token/", secret.auth(), params("token", pair.AccessToken)), http.StatusBadRequest, "invalid_grant")
+			checkRefused(t, s.post(t, "/o/revoke_token/", secret.auth(), params("token", pair.AccessToken)),
+				http.StatusBadRequest, "invalid_grant")
 			if !s.active(t, asker.auth(), pair.AccessToken) {
 				t.Error("it was revoked")
 			}

@@ -65,7 +65,8 @@ const (
 
 // Endpoints returns the endpoints that a target can name.
 func Endpoints() []Need {
-	return []Need{Authorization, Token, Introspection, Revocation, UserInfo, Keys, EndSession, Registration, DeviceAuthorization, PushedRequests}
+	return []Need{Authorization, Token, Introspection, Revocation, UserInfo, Keys, EndSession, Registration,
+		DeviceAuthorization, PushedRequests}
 }
 
 // Join writes needs in a sentence.
@@ -79,7 +80,8 @@ func Join(needs []Need) string {
 
 // Known reports whether there is such a need.
 func (n Need) Known() bool {
-	return slices.Contains([]Need{User, API, OpenID, Resources, Documents}, n) || slices.Contains(Endpoints(), n) || n.IsClient()
+	return slices.Contains([]Need{User, API, OpenID, Resources, Documents}, n) || slices.Contains(Endpoints(), n) ||
+		n.IsClient()
 }
 
 // IsClient reports whether the need is a client.

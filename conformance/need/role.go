@@ -80,29 +80,51 @@ func Roles() []Role {
 		return paths
 	}
 	return []Role{
-		{Name: Code, First: true, Is: "a confidential client of the authorization code grant", Grant: GrantCode, RedirectURIs: at("code")},
-		{Name: Second, First: true, Is: "another such client, which tries to use what belongs to the first", Grant: GrantCode, RedirectURIs: at("second")},
-		{Name: Public, First: true, Is: "a public client of the authorization code grant", Grant: GrantCode, Public: true, RedirectURIs: at("public")},
+		{Name: Code, First: true, Is: "a confidential client of the authorization code grant", Grant: GrantCode,
+			RedirectURIs: at("code")},
+		{Name: Second, First: true, Is: "another such client, which tries to use what belongs to the first", Grant: GrantCode,
+			RedirectURIs: at("second")},
+		{Name: Public, First: true, Is: "a public client of the authorization code grant", Grant: GrantCode, Public: true,
+			RedirectURIs: at("public")},
 		{Name: Machine, First: true, Is: "a confidential client of the client credentials grant", Grant: GrantMachine},
-		{Name: Introspect, First: true, Is: "a confidential client that may introspect tokens", Grant: GrantMachine, Introspects: true},
-		{Name: Several, Is: "a confidential client with two redirect URIs", Grant: GrantCode, RedirectURIs: at("one", "two?tenant=7")},
-		{Name: Loopback, Is: "a public client with a loopback redirect URI (RFC 8252 §7.3)", Grant: GrantCode, Public: true, RedirectURIs: []string{"http://127.0.0.1/loopback"}},
-		{Name: Scheme, Is: "a public client with a private-use scheme (RFC 8252 §7.1)", Grant: GrantCode, Public: true, RedirectURIs: []string{"com.example.conformance:/callback"}},
-		{Name: Logout, Is: "a client with post_logout_redirect_uris", Grant: GrantCode, RedirectURIs: at("logout"), AfterLogout: at("bye?from=server")},
-		{Name: Backchannel, Is: "a client with a back-channel logout URI, which leads to the target's backchannel address", Grant: GrantCode, RedirectURIs: at("backchannel"), Backchannel: true},
-		{Name: HS256, Is: "a client whose ID tokens are signed with HS256", Grant: GrantCode, RedirectURIs: at("hs256"), IDTokenAlgorithm: "HS256"},
-		{Name: Signed, Is: "a client whose UserInfo responses are signed", Grant: GrantCode, RedirectURIs: at("signed"), UserInfoAlgorithm: "RS256"},
-		{Name: JWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC 9068)", Grant: GrantCode, RedirectURIs: at("jwt"), SignedAccess: true, Machine: true},
-		{Name: Key, Is: "a confidential client of the code and client credentials grants that authenticates by private_key_jwt (RFC 7523)", Grant: GrantCode, RedirectURIs: at("key"), Auth: PrivateKeyJWT, Machine: true},
-		{Name: SecondKey, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-key"), Auth: PrivateKeyJWT, Machine: true},
-		{Name: SecretHMAC, Is: "a client of the client credentials grant that authenticates by client_secret_jwt", Grant: GrantMachine, Auth: SecretJWT},
-		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC 8705), and whose tokens are bound to it", Grant: GrantMachine, Auth: CertificateAuth},
-		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth, SignedAccess: true},
-		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile", Grant: GrantCode, RedirectURIs: at("fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
-		{Name: SecondFAPI, Is: "another such client, with another key or certificate", Grant: GrantCode, RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
-		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Introspects: true, Grant: GrantCode, RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},
-		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
-		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
+		{Name: Introspect, First: true, Is: "a confidential client that may introspect tokens", Grant: GrantMachine,
+			Introspects: true},
+		{Name: Several, Is: "a confidential client with two redirect URIs", Grant: GrantCode,
+			RedirectURIs: at("one", "two?tenant=7")},
+		{Name: Loopback, Is: "a public client with a loopback redirect URI (RFC 8252 §7.3)", Grant: GrantCode, Public: true,
+			RedirectURIs: []string{"http://127.0.0.1/loopback"}},
+		{Name: Scheme, Is: "a public client with a private-use scheme (RFC 8252 §7.1)", Grant: GrantCode, Public: true,
+			RedirectURIs: []string{"com.example.conformance:/callback"}},
+		{Name: Logout, Is: "a client with post_logout_redirect_uris", Grant: GrantCode, RedirectURIs: at("logout"),
+			AfterLogout: at("bye?from=server")},
+		{Name: Backchannel, Is: "a client with a back-channel logout URI, which leads to the target's backchannel address",
+			Grant: GrantCode, RedirectURIs: at("backchannel"), Backchannel: true},
+		{Name: HS256, Is: "a client whose ID tokens are signed with HS256", Grant: GrantCode, RedirectURIs: at("hs256"),
+			IDTokenAlgorithm: "HS256"},
+		{Name: Signed, Is: "a client whose UserInfo responses are signed", Grant: GrantCode, RedirectURIs: at("signed"),
+			UserInfoAlgorithm: "RS256"},
+		{Name: JWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC " +
+			"9068)", Grant: GrantCode, RedirectURIs: at("jwt"), SignedAccess: true, Machine: true},
+		{Name: Key, Is: "a confidential client of the code and client credentials grants that authenticates by " +
+			"private_key_jwt (RFC 7523)", Grant: GrantCode, RedirectURIs: at("key"), Auth: PrivateKeyJWT, Machine: true},
+		{Name: SecondKey, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-key"),
+			Auth: PrivateKeyJWT, Machine: true},
+		{Name: SecretHMAC, Is: "a client of the client credentials grant that authenticates by client_secret_jwt",
+			Grant: GrantMachine, Auth: SecretJWT},
+		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC " +
+			"8705), and whose tokens are bound to it", Grant: GrantMachine, Auth: CertificateAuth},
+		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority",
+			Grant: GrantMachine, Auth: CertificateAuth, SignedAccess: true},
+		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile", Grant: GrantCode, RedirectURIs: at("fapi2"),
+			Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
+		{Name: SecondFAPI, Is: "another such client, with another key or certificate", Grant: GrantCode,
+			RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
+		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Introspects: true, Grant: GrantCode,
+			RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},
+		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode,
+			RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
+		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode,
+			RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
 		{Name: Device, Is: "a public client of the device grant (RFC 8628)", Grant: GrantDevice, Public: true},
 		{Name: Password, Is: "a confidential client of the password grant", Grant: GrantPassword},
 	}
@@ -181,20 +203,24 @@ func (r Role) AuthMethods() []string {
 func (r Role) HasSecret() bool { return !r.Public && (r.Auth == "" || r.Auth == SecretJWT) }
 
 // Registrable reports whether a client can register itself for the role. No server lets a client allow itself
-// introspection; the password grant and the device grant (RFC 10027 §2) are reserved for selected clients; RFC 7591 has no member for the format of access
-// tokens, nor for a profile of FAPI 2.0; and an authority has to issue a certificate first.
+// introspection; the password grant and the device grant (RFC 10027 §2) are reserved for selected clients; RFC 7591 has
+// no member for the format of access tokens, nor for a profile of FAPI 2.0; and an authority has to issue a certificate
+// first.
 func (r Role) Registrable() bool {
-	return r.Profile == "" && !r.Introspects && r.Grant != GrantPassword && r.Grant != GrantDevice && !r.SignedAccess && r.Auth != CertificateAuth
+	return r.Profile == "" && !r.Introspects && r.Grant != GrantPassword && r.Grant != GrantDevice && !r.SignedAccess &&
+		r.Auth != CertificateAuth
 }
 
 // Metadata returns the client metadata that is sent for the registration (RFC 7591 §2).
 func (r Role) Metadata(secretMethod, backchannel string) map[string]any {
-	m := map[string]any{"client_name": "conformance " + string(r.Name), "grant_types": []string{r.Grant}, "response_types": []string{}, "token_endpoint_auth_method": cmp.Or(r.Auth, secretMethod)}
+	m := map[string]any{"client_name": "conformance " + string(r.Name), "grant_types": []string{r.Grant},
+		"response_types": []string{}, "token_endpoint_auth_method": cmp.Or(r.Auth, secretMethod)}
 	if r.Public {
 		m["token_endpoint_auth_method"] = NoAuthentication
 	}
 	if r.Grant == GrantCode {
-		m["redirect_uris"], m["grant_types"], m["response_types"] = r.RedirectURIs, []string{GrantCode, "refresh_token"}, []string{"code"}
+		m["redirect_uris"], m["grant_types"], m["response_types"] = r.RedirectURIs, []string{GrantCode, "refresh_token"},
+			[]string{"code"}
 	}
 	if r.Machine {
 		m["grant_types"] = []string{GrantCode, "refresh_token", GrantMachine}

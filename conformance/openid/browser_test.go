@@ -93,7 +93,8 @@ func (b *browser) do(task string, command []any) {
 		b.send(form(found[0]), found[0])
 	case word(0) == "wait" && word(1) == "contains" && len(command) == 4 && strings.Contains(b.at, word(2)):
 	case word(0) == "wait" && len(command) == 4 && len(found) > 0:
-	case word(0) == "wait" && len(command) == 6 && len(found) > 0 && regexp.MustCompile(word(4)).MatchString(text(found[0])):
+	case word(0) == "wait" && len(command) == 6 && len(found) > 0 &&
+		regexp.MustCompile(word(4)).MatchString(text(found[0])):
 		b.shown++
 	default:
 		b.t.Fatalf("%s: %v cannot be done at %s", task, command, b.at)

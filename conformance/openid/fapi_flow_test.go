@@ -37,7 +37,8 @@ type flow struct {
 
 func newFlow(t *testing.T, p fapiPlan, c fapiClient, own pair, trust *x509.CertPool, answers chan url.Values) *flow {
 	t.Helper()
-	f := &flow{plan: p, client: c, assert: strings.Contains(c.ID, "-key-"), dpop: strings.Contains(c.ID, "-dpop-"), signed: strings.Contains(c.ID, "message-signing"), trust: trust, answers: answers}
+	f := &flow{plan: p, client: c, assert: strings.Contains(c.ID, "-key-"), dpop: strings.Contains(c.ID, "-dpop-"),
+		signed: strings.Contains(c.ID, "message-signing"), trust: trust, answers: answers}
 	var err error
 	f.key, err = jose.ReadKey(c.JWKS.Keys[0])
 	if err != nil {
@@ -93,7 +94,9 @@ func (f *flow) authenticated(t *testing.T, form url.Values) url.Values {
 	if f.assert {
 		now := time.Now().Unix()
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-		form.Set("client_assertion", f.key.Sign(nil, map[string]any{"iss": f.client.ID, "sub": f.client.ID, "aud": f.meta.Issuer, "jti": rand.Text(), "iat": now, "exp": now + 60}))
+		form.Set("client_assertion",
+			f.key.Sign(nil, map[string]any{"iss": f.client.ID, "sub": f.client.ID, "aud": f.meta.Issuer, "jti": rand.Text(),
+				"iat": now, "exp": now + 60}))
 	}
 	return form
 }
@@ -123,11 +126,13 @@ func (f *flow) push(t *testing.T) (string, string) {
 	t.Helper()
 	verifier := rand.Text() + rand.Text()
 	sum := sha256.Sum256([]byte(verifier))
-	form := url.Values{"response_type": {"code"}, "client_id": {f.client.ID}, "redirect_uri": {f.callback}, "scope": {f.client.Scope}, "state": {"a state"}, "nonce": {"a nonce"},
+	form := url.Values{"response_type": {"code"}, "client_id": {f.client.ID}, "redirect_uri": {f.callback},
+		"scope": {f.client.Scope}, "state": {"a state"}, "nonce": {"a nonce"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
 	if f.signed {
 		now := time.Now().Unix()
-		claims := map[string]any{"iss": f.client.ID, "aud": f.meta.Issuer, "nbf": now, "exp": now + 60, "response_mode": "jwt"}
+		claims := map[string]any{"iss": f.client.ID, "aud": f.meta.Issuer, "nbf": now, "exp": now + 60,
+			"response_mode": "jwt"}
 		for name := range form {
 			claims[name] = form.Get(name)
 		}
@@ -137,7 +142,8 @@ func (f *flow) push(t *testing.T) (string, string) {
 		URI string `json:"request_uri"`
 	}
 	f.send(t, "POST", f.meta.Push, f.authenticated(t, form), nil, http.StatusCreated, &pushed)
-	return f.meta.Authorization + "?" + url.Values{"client_id": {f.client.ID}, "request_uri": {pushed.URI}}.Encode(), verifier
+	return f.meta.Authorization + "?" + url.Values{"client_id": {f.client.ID}, "request_uri": {pushed.URI}}.Encode(),
+		verifier
 }
 
 // browser returns a browser that trusts nginx.
@@ -176,7 +182,8 @@ func (f *flow) follow(t *testing.T) {
 	if got.Get("state") != "a state" || strings.Contains(f.callback, "?") != got.Has("dummy1") {
 		t.Errorf("the callback of %s got %v", f.client.ID, got)
 	}
-	f.use(t, url.Values{"grant_type": {"authorization_code"}, "code": got["code"], "redirect_uri": {f.callback}, "code_verifier": {verifier}})
+	f.use(t, url.Values{"grant_type": {"authorization_code"}, "code": got["code"], "redirect_uri": {f.callback},
+		"code_verifier": {verifier}})
 	if !f.signed {
 		f.use(t, url.Values{"grant_type": {"client_credentials"}, "scope": {"read"}})
 	}
@@ -190,7 +197,8 @@ func (f *flow) use(t *testing.T, form url.Values) {
 		Refresh string `json:"refresh_token"`
 	}
 	f.send(t, "POST", f.meta.Token, f.authenticated(t, form), f.proof(t, "POST", f.meta.Token, ""), http.StatusOK, &got)
-	f.send(t, "GET", f.plan.Resource.URL, nil, f.proof(t, "GET", f.plan.Resource.URL, got.Access), http.StatusOK, &struct{}{})
+	f.send(t, "GET", f.plan.Resource.URL, nil, f.proof(t, "GET", f.plan.Resource.URL, got.Access), http.StatusOK,
+		&struct{}{})
 	if got.Refresh != "" && form.Get("grant_type") != "refresh_token" {
 		f.use(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {got.Refresh}})
 	}
@@ -201,7 +209,8 @@ func (f *flow) use(t *testing.T, form url.Values) {
 func (f *flow) reuse(t *testing.T) {
 	address, verifier := f.push(t)
 	f.browser(t).visit(f.plan.Browser, address)
-	form := url.Values{"grant_type": {"authorization_code"}, "code": f.answer(t)["code"], "redirect_uri": {f.callback}, "code_verifier": {verifier}}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": f.answer(t)["code"], "redirect_uri": {f.callback},
+		"code_verifier": {verifier}}
 	redeem := func(status int, into any) {
 		f.send(t, "POST", f.meta.Token, f.authenticated(t, form), f.proof(t, "POST", f.meta.Token, ""), status, into)
 	}
@@ -237,7 +246,8 @@ func (f *flow) overrides(t *testing.T) {
 				b.visit(entries, address)
 				got = f.answer(t)
 			}
-			if got.Get("error") != module.ends && !got.Has(module.ends) && fmt.Sprint(b.status) != module.ends || b.shown != module.shows {
+			if got.Get("error") != module.ends && !got.Has(module.ends) && fmt.Sprint(b.status) != module.ends ||
+				b.shown != module.shows {
 				t.Errorf("ended with %d, %v after %d kept pages", b.status, got, b.shown)
 			}
 			delete(f.plan.Override, prefix+name)

@@ -25,13 +25,15 @@ var logouts = []logout{
 	{name: "oidcc-rp-initiated-logout", hint: asItIs, state: "s1", redirects: true, signedOut: true},
 	{name: "oidcc-rp-initiated-logout-no-state", hint: asItIs, redirects: true, signedOut: true},
 	{name: "oidcc-rp-initiated-logout-bad-post-logout-redirect-uri", hint: asItIs, after: "/other", state: "s1", shows: 1},
-	{name: "oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri", hint: asItIs, after: "?foo=bar", state: "s1", shows: 1},
+	{name: "oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri", hint: asItIs, after: "?foo=bar",
+		state: "s1", shows: 1},
 	{name: "oidcc-rp-initiated-logout-modified-id-token-hint", hint: unsigned, state: "s1", shows: 1},
 	{name: "oidcc-rp-initiated-logout-bad-id-token-hint", hint: signedByAnother, state: "s1", shows: 1},
 	{name: "oidcc-rp-initiated-logout-no-id-token-hint", state: "s1", shows: 1},
 	{name: "oidcc-rp-initiated-logout-no-params", after: "-", signedOut: true, shows: 1},
 	{name: "oidcc-rp-initiated-logout-only-state", after: "-", state: "s1", signedOut: true, shows: 1},
-	{name: "oidcc-rp-initiated-logout-no-post-logout-redirect-uri", hint: asItIs, after: "-", state: "s1", signedOut: true, shows: 1},
+	{name: "oidcc-rp-initiated-logout-no-post-logout-redirect-uri", hint: asItIs, after: "-", state: "s1",
+		signedOut: true, shows: 1},
 }
 
 func asItIs(idToken string) string { return idToken }
@@ -84,7 +86,8 @@ func (r *rehearsal) backchannel(t *testing.T, p plan) {
 	b := newBrowser(t)
 	idToken := r.signIn(t, b, p, "oidcc-backchannel-rp-initiated-logout")
 	b.visit(p.Browser, r.endpoints.EndSession+"?"+url.Values{"id_token_hint": {idToken},
-		"post_logout_redirect_uri": {r.suite + "/test/a/" + p.Alias + "/post_logout_redirect"}, "state": {"a state"}}.Encode())
+		"post_logout_redirect_uri": {r.suite + "/test/a/" + p.Alias + "/post_logout_redirect"},
+		"state":                    {"a state"}}.Encode())
 	select {
 	case form := <-r.told:
 		token := payload(t, form.Get("logout_token"))

@@ -155,12 +155,16 @@ var modules = []module{
 	{name: "oidcc-prompt-none-not-logged-in", visits: []url.Values{{"prompt": {"none"}}}, ends: "login_required"},
 	{name: "oidcc-prompt-none-logged-in", visits: []url.Values{{}, {"prompt": {"none"}}}, ends: "code"},
 	{name: "oidcc-max-age-10000", visits: []url.Values{{}, {"max_age": {"10000"}}}, ends: "code"},
-	{name: "oidcc-refresh-token", visits: []url.Values{{"scope": {"openid offline_access"}, "prompt": {"consent"}}}, ends: "code"},
+	{name: "oidcc-refresh-token", visits: []url.Values{{"scope": {"openid offline_access"}, "prompt": {"consent"}}},
+		ends: "code"},
 	{name: "oidcc-server (form_post)", visits: []url.Values{{"response_mode": {"form_post"}, "prompt": {"consent"}},
 		{"response_mode": {"form_post"}, "prompt": {"none"}}}, ends: "code"},
-	{name: "oidcc-ensure-registered-redirect-uri", visits: []url.Values{{"redirect_uri": {"https://suite.example/other"}}}, shows: 1, ends: "400"},
-	{name: "oidcc-redirect-uri-query-added", visits: []url.Values{{"redirect_uri": {registered + "?foo=bar"}}}, shows: 1, ends: "400"},
-	{name: "oidcc-redirect-uri-query-mismatch", visits: []url.Values{{"redirect_uri": {registered + "?foo=other"}}}, shows: 1, ends: "400"},
+	{name: "oidcc-ensure-registered-redirect-uri", visits: []url.Values{{"redirect_uri": {"https://suite.example/other"}}},
+		shows: 1, ends: "400"},
+	{name: "oidcc-redirect-uri-query-added", visits: []url.Values{{"redirect_uri": {registered + "?foo=bar"}}}, shows: 1,
+		ends: "400"},
+	{name: "oidcc-redirect-uri-query-mismatch", visits: []url.Values{{"redirect_uri": {registered + "?foo=other"}}},
+		shows: 1, ends: "400"},
 }
 
 type rehearsal struct {
@@ -206,8 +210,9 @@ const registered = "@"
 
 // request is the address of an authorization request.
 func (r *rehearsal) request(p plan, c client, more url.Values) string {
-	q := url.Values{"client_id": {c.ID}, "redirect_uri": {r.suite + "/test/a/" + p.Alias + "/callback"}, "response_type": {"code"},
-		"scope": {"openid"}, "state": {"a state"}, "nonce": {"a nonce"}}
+	q := url.Values{"client_id": {c.ID}, "redirect_uri": {r.suite + "/test/a/" + p.Alias + "/callback"},
+		"response_type": {"code"},
+		"scope":         {"openid"}, "state": {"a state"}, "nonce": {"a nonce"}}
 	callback := q.Get("redirect_uri")
 	maps.Copy(q, more)
 	if rest, ok := strings.CutPrefix(more.Get("redirect_uri"), registered); ok {

@@ -88,7 +88,8 @@ func (r *rehearsal) registers(t *testing.T, p registeringPlan) {
 	if status, _ = register("http://suite.example/login"); status != http.StatusBadRequest {
 		t.Errorf("an initiate_login_uri with http is answered with %d", status)
 	}
-	m := module{name: "oidcc-ensure-redirect-uri-in-authorization-request", visits: []url.Values{{"redirect_uri": nil}}, shows: 1, ends: "400"}
+	m := module{name: "oidcc-ensure-redirect-uri-in-authorization-request", visits: []url.Values{{"redirect_uri": nil}},
+		shows: 1, ends: "400"}
 	for _, m := range slices.Concat(shown, []module{m}) {
 		r.module(t, plan{Alias: p.Alias, Client: made.client, Browser: p.Browser, Override: p.Override}, m)
 	}

@@ -18,8 +18,10 @@ import (
 // device is a command line program, which people register as docs/devices.md says. It reads groups in the ID token
 // alone.
 var device = program{
-	name: "Device flow with golang.org/x/oauth2 and go-oidc", version: goVersion("device", "golang.org/x/oauth2"), foreign: true,
-	grant: "urn:ietf:params:oauth:grant-type:device_code", flags: []string{"--client-type", "public", "--claims-in-id-token", "on"}, shows: complete,
+	name: "Device flow with golang.org/x/oauth2 and go-oidc", version: goVersion("device", "golang.org/x/oauth2"),
+	foreign: true,
+	grant:   "urn:ietf:params:oauth:grant-type:device_code",
+	flags:   []string{"--client-type", "public", "--claims-in-id-token", "on"}, shows: complete,
 }
 
 func TestForeignDevice(t *testing.T) {

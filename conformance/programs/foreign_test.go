@@ -24,7 +24,8 @@ import (
 var slow = []program{
 	{
 		name: "django-allauth", version: pythonVersion("more-python", "django-allauth"),
-		redirect: "/accounts/oidc/mandate/login/callback/", login: "/accounts/oidc/mandate/login/", presses: true, shows: complete,
+		redirect: "/accounts/oidc/mandate/login/callback/", login: "/accounts/oidc/mandate/login/", presses: true,
+		shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "allauth_site.py") },
 	},
 	{
@@ -33,11 +34,13 @@ var slow = []program{
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "social_site.py") },
 	},
 	{
-		name: "FastAPI with Authlib", version: pythonVersion("more-python", "authlib"), redirect: "/auth", login: "/login", shows: complete,
+		name: "FastAPI with Authlib", version: pythonVersion("more-python", "authlib"), redirect: "/auth", login: "/login",
+		shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "fastapi_authlib.py") },
 	},
 	{
-		name: "httpx-oauth, the client of fastapi-users", version: pythonVersion("more-python", "httpx-oauth"), redirect: "/callback", login: "/login", shows: complete,
+		name: "httpx-oauth, the client of fastapi-users", version: pythonVersion("more-python", "httpx-oauth"),
+		redirect: "/callback", login: "/login", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "httpx_oauth_site.py") },
 	},
 	{
@@ -46,21 +49,26 @@ var slow = []program{
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "appbuilder", "site.py") },
 	},
 	{
-		name: "JupyterHub with oauthenticator", version: pythonVersion("jupyterhub", "oauthenticator"), settings: "`manage_groups`, `auth_state_groups_key`",
+		name: "JupyterHub with oauthenticator", version: pythonVersion("jupyterhub", "oauthenticator"),
+		settings: "`manage_groups`, `auth_state_groups_key`",
 		redirect: "/hub/oauth_callback", login: "/hub/oauth_login?next=/hub/who", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "jupyterhub", "hub.py") },
 	},
 	{
-		name: "pgAdmin", version: pythonVersion("pgadmin", "pgadmin4"), settings: "`OAUTH2_ADDITIONAL_CLAIMS`", redirect: "/oauth2/authorize", login: "/login",
-		presses: true, button: pgAdminButton, shows: person{Email: "alice@example.com", Groups: []string{"admins"}}, reads: pgAdminUser("admins"),
+		name: "pgAdmin", version: pythonVersion("pgadmin", "pgadmin4"), settings: "`OAUTH2_ADDITIONAL_CLAIMS`",
+		redirect: "/oauth2/authorize", login: "/login",
+		presses: true, button: pgAdminButton, shows: person{Email: "alice@example.com", Groups: []string{"admins"}},
+		reads: pgAdminUser("admins"),
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "pgadmin", "site.py") },
 	},
 	{
-		name: "Spring Boot 3.5 (Spring Security 6.5), client", version: springVersion("pom3.xml"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
+		name: "Spring Boot 3.5 (Spring Security 6.5), client", version: springVersion("pom3.xml"),
+		redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "pom3.xml") },
 	},
 	{
-		name: "Spring Boot 4 (Spring Security 7), client", version: springVersion("pom4.xml"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
+		name: "Spring Boot 4 (Spring Security 7), client", version: springVersion("pom4.xml"),
+		redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "pom4.xml") },
 	},
 	{
@@ -70,40 +78,49 @@ var slow = []program{
 		redirect: "/", login: "/", shows: complete, start: quarkus,
 	},
 	{
-		name: "Keycloak, with Mandate as its identity provider", version: keycloakVersion, redirect: "/realms/company/broker/mandate/endpoint",
-		login: "/realms/company/protocol/openid-connect/auth", shows: complete, start: keycloak,
+		name: "Keycloak, with Mandate as its identity provider", version: keycloakVersion,
+		redirect: "/realms/company/broker/mandate/endpoint",
+		login:    "/realms/company/protocol/openid-connect/auth", shows: complete, start: keycloak,
 	},
 	{
-		name: "hashicorp/cap, the library of Vault and Boundary", version: goVersion("cap", "github.com/hashicorp/cap"), redirect: "/callback", login: "/login", shows: complete,
+		name: "hashicorp/cap, the library of Vault and Boundary", version: goVersion("cap", "github.com/hashicorp/cap"),
+		redirect: "/callback", login: "/login", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return exec.Command(fromGo(t, "cap", ".")) },
 	},
 	{
-		name: "mod_auth_openidc, Apache 2.4 (Debian's)", version: debianVersion("libapache2-mod-auth-openidc"), redirect: "/callback", login: "/", shows: complete,
+		name: "mod_auth_openidc, Apache 2.4 (Debian's)", version: debianVersion("libapache2-mod-auth-openidc"),
+		redirect: "/callback", login: "/", shows: complete,
 		start: apache,
 	},
 	{
-		name: "nginx with auth_request (Debian's) and oauth2-proxy", version: debianVersion("nginx"), settings: "`reverse_proxy`, `set_xauthrequest`",
+		name: "nginx with auth_request (Debian's) and oauth2-proxy", version: debianVersion("nginx"),
+		settings: "`reverse_proxy`, `set_xauthrequest`",
 		redirect: "/oauth2/callback", login: "/", presses: true, shows: oauth2Proxy.shows, start: nginx,
 	},
 	{
-		name: "Better Auth, genericOAuth", version: nodeVersion("more-node", "better-auth"), redirect: "/api/auth/callback/mandate", login: "/login", shows: noGroups,
+		name: "Better Auth, genericOAuth", version: nodeVersion("more-node", "better-auth"),
+		redirect: "/api/auth/callback/mandate", login: "/login", shows: noGroups,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "more-node", "better-auth.mjs") },
 	},
 	{
-		name: "MeshCentral", version: nodeVersion("meshcentral", "meshcentral"), settings: "`groups`", redirect: "/auth-oidc-callback", login: "/auth-oidc",
+		name: "MeshCentral", version: nodeVersion("meshcentral", "meshcentral"), settings: "`groups`",
+		redirect: "/auth-oidc-callback", login: "/auth-oidc",
 		shows: complete, reads: meshCentralUser,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "meshcentral", "site.mjs") },
 	},
 	{
-		name: "Actual Budget", version: nodeVersion("actual", "@actual-app/sync-server"), preset: "actual-budget", login: "/", presses: true, button: actualButton,
+		name: "Actual Budget", version: nodeVersion("actual", "@actual-app/sync-server"), preset: "actual-budget", login: "/",
+		presses: true, button: actualButton,
 		shows: person{Name: "Alice Liddell"}, reads: actualUser, start: actualBudget,
 	},
 	{
-		name: "Gitea", version: goVersion("gitea", "code.gitea.io/gitea"), preset: "gitea", login: "/user/oauth2/mandate", shows: noGroups,
+		name: "Gitea", version: goVersion("gitea", "code.gitea.io/gitea"), preset: "gitea", login: "/user/oauth2/mandate",
+		shows: noGroups,
 		reads: giteaUser, start: gitea,
 	},
 	{
-		name: "Node-RED with passport-openidconnect", version: nodeVersion("node-red", "node-red"), redirect: "/auth/strategy/callback", login: "/auth/strategy",
+		name: "Node-RED with passport-openidconnect", version: nodeVersion("node-red", "node-red"),
+		redirect: "/auth/strategy/callback", login: "/auth/strategy",
 		shows: person{Name: "alice"}, reads: nodeREDUser,
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := inNode(t, "node-red", "settings.js")
@@ -112,21 +129,26 @@ var slow = []program{
 		},
 	},
 	{
-		name: "Apache Superset", version: pythonVersion("superset", "apache-superset"), preset: "superset", login: "/login/mandate?next=/who", shows: complete,
+		name: "Apache Superset", version: pythonVersion("superset", "apache-superset"), preset: "superset",
+		login: "/login/mandate?next=/who", shows: complete,
 		start: superset,
 	},
 	pocketBase(),
 	{
-		name: "Matrix Synapse", version: pythonVersion("synapse", "matrix-synapse"), redirect: "/_synapse/client/oidc/callback",
-		login: "/_matrix/client/v3/login/sso/redirect/oidc-mandate", shows: noGroups, start: synapse,
+		name: "Matrix Synapse", version: pythonVersion("synapse", "matrix-synapse"),
+		redirect: "/_synapse/client/oidc/callback",
+		login:    "/_matrix/client/v3/login/sso/redirect/oidc-mandate", shows: noGroups, start: synapse,
 	},
 	{
-		name: "Miniflux", version: goVersion("miniflux", "miniflux.app/v2"), redirect: "/oauth2/oidc/callback", login: "/oauth2/oidc/redirect",
+		name: "Miniflux", version: goVersion("miniflux", "miniflux.app/v2"), redirect: "/oauth2/oidc/callback",
+		login: "/oauth2/oidc/redirect",
 		shows: person{Name: "alice"}, page: "alice",
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := exec.Command(fromGo(t, "miniflux", "miniflux.app/v2"))
-			cmd.Env = append(servertest.Environment(), "DATABASE_URL="+postgrestest.URL(t), "RUN_MIGRATIONS=1", "LISTEN_ADDR="+s.address, "BASE_URL="+s.url(""),
-				"OAUTH2_PROVIDER=oidc", "OAUTH2_CLIENT_ID="+s.id, "OAUTH2_CLIENT_SECRET="+s.secret, "OAUTH2_REDIRECT_URL="+s.url("/oauth2/oidc/callback"),
+			cmd.Env = append(servertest.Environment(), "DATABASE_URL="+postgrestest.URL(t), "RUN_MIGRATIONS=1",
+				"LISTEN_ADDR="+s.address, "BASE_URL="+s.url(""),
+				"OAUTH2_PROVIDER=oidc", "OAUTH2_CLIENT_ID="+s.id, "OAUTH2_CLIENT_SECRET="+s.secret, "OAUTH2_REDIRECT_URL="+
+					s.url("/oauth2/oidc/callback"),
 				"OAUTH2_OIDC_DISCOVERY_ENDPOINT="+s.server.issuer, "OAUTH2_USER_CREATION=1")
 			return cmd
 		},

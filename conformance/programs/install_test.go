@@ -19,8 +19,8 @@ import (
 // installing holds back a second installation of a folder while the first one runs.
 var installing sync.Map // of *sync.Mutex, by folder
 
-// installed returns a folder with what the files of a folder of testdata name. install fills it, unless an earlier run of
-// the tests has done that for the same files.
+// installed returns a folder with what the files of a folder of testdata name. install fills it, unless an earlier run
+// of the tests has done that for the same files.
 func installed(t *testing.T, folder string, files []string, install func(dir string) *exec.Cmd) string {
 	t.Helper()
 	lock, _ := installing.LoadOrStore(folder, new(sync.Mutex))
@@ -98,7 +98,8 @@ func withPython(t *testing.T, folder string, arguments ...string) *exec.Cmd {
 		testkit.Missing(t, "apt-get install python3-pip")
 	}
 	dir := installed(t, folder, []string{"requirements.txt"}, func(dir string) *exec.Cmd {
-		return exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--target", dir,
+		return exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
+			"--target", dir,
 			"--require-hashes", "--only-binary", ":all:", "--requirement", filepath.Join(dir, "requirements.txt"))
 	})
 	cmd := exec.Command(python, arguments...)
@@ -128,7 +129,8 @@ func inNode(t *testing.T, folder, script string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	beside := t.TempDir()
-	err = errors.Join(os.WriteFile(filepath.Join(beside, script), text, 0o600), os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(beside, "node_modules")))
+	err = errors.Join(os.WriteFile(filepath.Join(beside, script), text, 0o600),
+		os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(beside, "node_modules")))
 	if err != nil {
 		t.Fatal(err)
 	}

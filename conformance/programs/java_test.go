@@ -37,7 +37,8 @@ func inJava(t *testing.T, folder, pom, jar string) *exec.Cmd {
 	maven, java := testkit.Program(t, "mvn", "maven"), testkit.Program(t, "java", "default-jdk-headless")
 	files := []string{pom, "Site.java", "application.properties"}
 	dir := installed(t, folder, files, func(dir string) *exec.Cmd {
-		for from, to := range map[string]string{"Site.java": "src/main/java/site/", "application.properties": "src/main/resources/"} {
+		for from, to := range map[string]string{"Site.java": "src/main/java/site/",
+			"application.properties": "src/main/resources/"} {
 			to = filepath.Join(dir, to)
 			err := os.MkdirAll(to, 0o700)
 			if err == nil {
@@ -80,18 +81,23 @@ func apache(t *testing.T, s *site) *exec.Cmd {
 		testkit.Missing(t, "apt-get install apache2-bin libapache2-mod-auth-openidc")
 	}
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = json.NewEncoder(w).Encode(person{r.Header.Get("OIDC_CLAIM_name"), r.Header.Get("OIDC_CLAIM_email"), strings.Split(r.Header.Get("OIDC_CLAIM_groups"), ",")})
+		_ = json.NewEncoder(w).Encode(person{r.Header.Get("OIDC_CLAIM_name"), r.Header.Get("OIDC_CLAIM_email"),
+			strings.Split(r.Header.Get("OIDC_CLAIM_groups"), ",")})
 	}))
 	t.Cleanup(page.Close)
 	var lines []string
-	for _, name := range []string{"mpm_event", "authn_core", "authz_core", "authz_user", "proxy", "proxy_http", "auth_openidc"} {
+	for _, name := range []string{"mpm_event", "authn_core", "authz_core", "authz_user", "proxy", "proxy_http",
+		"auth_openidc"} {
 		lines = append(lines, "LoadModule "+name+"_module "+modules+"/mod_"+name+".so")
 	}
-	lines = append(lines, "ServerName 127.0.0.1", "Listen "+s.address, "ServerRoot "+s.folder, "DefaultRuntimeDir "+s.folder, "PidFile "+s.folder+"/pid",
+	lines = append(lines, "ServerName 127.0.0.1", "Listen "+s.address, "ServerRoot "+s.folder,
+		"DefaultRuntimeDir "+s.folder, "PidFile "+s.folder+"/pid",
 		"ErrorLog /dev/stderr", "User #65534", "Group #65534",
-		"OIDCProviderMetadataURL "+s.server.issuer+"/.well-known/openid-configuration", "OIDCClientID "+s.id, "OIDCClientSecret "+s.secret,
+		"OIDCProviderMetadataURL "+s.server.issuer+"/.well-known/openid-configuration", "OIDCClientID "+s.id,
+		"OIDCClientSecret "+s.secret,
 		"OIDCRedirectURI "+s.url("/callback"), "OIDCCryptoPassphrase passphrase", `OIDCScope "openid profile email groups"`,
-		"<Location />", "AuthType openid-connect", "Require valid-user", "</Location>", "ProxyPass /callback !", "ProxyPass / "+page.URL+"/")
+		"<Location />", "AuthType openid-connect", "Require valid-user", "</Location>", "ProxyPass /callback !",
+		"ProxyPass / "+page.URL+"/")
 	config := filepath.Join(s.folder, "apache2.conf")
 	err = os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 	if err != nil {

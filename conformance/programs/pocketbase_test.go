@@ -31,7 +31,8 @@ func pocketBase() program {
 	const signedIn = "/signed-in.html"
 	var verifier string
 	return program{
-		name: "PocketBase", version: goVersion("pocketbase", "github.com/pocketbase/pocketbase"), redirect: signedIn, login: "/", presses: true, shows: noGroups,
+		name: "PocketBase", version: goVersion("pocketbase", "github.com/pocketbase/pocketbase"), redirect: signedIn,
+		login: "/", presses: true, shows: noGroups,
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			provider, err := json.Marshal(
 				map[string]any{

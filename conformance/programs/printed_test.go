@@ -19,7 +19,8 @@ import (
 // documentation puts it. What the tests add is what every installation has: its address, its database, its own keys.
 var printed = []program{
 	{
-		name: "oauth2-proxy", version: oauth2Proxy.version, preset: "oauth2-proxy", login: "/oauth2/start?rd=/", shows: oauth2Proxy.shows,
+		name: "oauth2-proxy", version: oauth2Proxy.version, preset: "oauth2-proxy", login: "/oauth2/start?rd=/",
+		shows: oauth2Proxy.shows,
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := exec.Command(
 				fromGo(t, "oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"),
@@ -32,7 +33,8 @@ var printed = []program{
 		},
 	},
 	{
-		name: "Miniflux", version: goVersion("miniflux", "miniflux.app/v2"), preset: "miniflux", login: "/oauth2/oidc/redirect",
+		name: "Miniflux", version: goVersion("miniflux", "miniflux.app/v2"), preset: "miniflux",
+		login: "/oauth2/oidc/redirect",
 		shows: person{Name: "alice"}, page: "alice",
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := exec.Command(fromGo(t, "miniflux", "miniflux.app/v2"))
@@ -48,14 +50,16 @@ var printed = []program{
 		},
 	},
 	{
-		name: "JupyterHub", version: pythonVersion("jupyterhub", "jupyterhub"), preset: "jupyterhub", login: "/hub/oauth_login?next=/hub/who",
+		name: "JupyterHub", version: pythonVersion("jupyterhub", "jupyterhub"), preset: "jupyterhub",
+		login: "/hub/oauth_login?next=/hub/who",
 		shows: person{"alice", "", complete.Groups},
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			return inPython(t, "jupyterhub", "hub.py", s.write(t, "jupyterhub_config.py", s.printed+jupyterHubOwn))
 		},
 	},
 	{
-		name: "Matrix Synapse", version: pythonVersion("synapse", "matrix-synapse"), preset: "synapse", secured: true, shows: noGroups,
+		name: "Matrix Synapse", version: pythonVersion("synapse", "matrix-synapse"), preset: "synapse", secured: true,
+		shows: noGroups,
 		login: "/_matrix/client/v3/login/sso/redirect/oidc-mandate",
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := synapse(t, s)
@@ -64,14 +68,16 @@ var printed = []program{
 		},
 	},
 	{
-		name: "pgAdmin", version: pythonVersion("pgadmin", "pgadmin4"), preset: "pgadmin", login: "/login", presses: true, button: pgAdminButton,
-		shows: person{Email: "alice@example.com"}, reads: pgAdminUser(),
+		name: "pgAdmin", version: pythonVersion("pgadmin", "pgadmin4"), preset: "pgadmin", login: "/login", presses: true,
+		button: pgAdminButton,
+		shows:  person{Email: "alice@example.com"}, reads: pgAdminUser(),
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			return inPython(t, "pgadmin", "site.py", s.write(t, "printed.py", s.printed))
 		},
 	},
 	{
-		name: "MeshCentral", version: nodeVersion("meshcentral", "meshcentral"), preset: "meshcentral", login: "/auth-oidc", shows: noGroups,
+		name: "MeshCentral", version: nodeVersion("meshcentral", "meshcentral"), preset: "meshcentral", login: "/auth-oidc",
+		shows: noGroups,
 		reads: meshCentralUser,
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := inNode(t, "meshcentral", "site.mjs")
@@ -80,7 +86,8 @@ var printed = []program{
 		},
 	},
 	{
-		name: "Keycloak", version: keycloakVersion, preset: "keycloak", below: "/realms/company", login: "/realms/company/protocol/openid-connect/auth",
+		name: "Keycloak", version: keycloakVersion, preset: "keycloak", below: "/realms/company",
+		login: "/realms/company/protocol/openid-connect/auth",
 		shows: noGroups, start: keycloak,
 	},
 	{
@@ -136,7 +143,8 @@ var printed = []program{
 		false,
 	),
 	{
-		name: "better-auth", version: nodeVersion("more-node", "better-auth"), preset: "better-auth", login: "/login", shows: noGroups,
+		name: "better-auth", version: nodeVersion("more-node", "better-auth"), preset: "better-auth", login: "/login",
+		shows: noGroups,
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := inNode(t, "more-node", "better-auth.mjs")
 			cmd.Env = append(

@@ -20,12 +20,14 @@ import (
 
 // program is a program of another project, with the settings of its documentation.
 type program struct {
-	name     string
-	version  func(*testing.T) string
-	settings string                                // what a person sets beside issuer, identifier, secret and scopes; "" if nothing
-	grant    string                                // "" for authorization_code
-	flags    []string                              // of `mandate application add`, beside name, grant and redirect URI
-	preset   string                                // of `mandate application add --for`: it has exactly the settings that this prints
+	name    string
+	version func(*testing.T) string
+	// what a person sets beside issuer, identifier, secret and scopes; "" if nothing
+	settings string
+	grant    string   // "" for authorization_code
+	flags    []string // of `mandate application add`, beside name, grant and redirect URI
+	// of `mandate application add --for`: it has exactly the settings that this prints
+	preset   string
 	below    string                                // where its address is below that of the site, with a preset
 	redirect string                                // the path of its redirect URI, without a preset
 	login    string                                // the path where people begin
@@ -38,8 +40,9 @@ type program struct {
 	refused  string // where it cannot sign anybody in: what Mandate says about it on the page of the application
 
 	start func(t *testing.T, s *site) *exec.Cmd
-	reads func(t *testing.T, s *site, v *visitor) []byte // what its page reads by scripts, if it does not show the person itself
-	also  func(t *testing.T, s *site, v *visitor)        // what else alice does
+	// what its page reads by scripts, if it does not show the person itself
+	reads func(t *testing.T, s *site, v *visitor) []byte
+	also  func(t *testing.T, s *site, v *visitor) // what else alice does
 }
 
 // person is what a program knows about the person who has signed in. A program may have no place for some of it.
@@ -78,29 +81,35 @@ var fast = []program{
 		},
 	},
 	{
-		name: "kube-apiserver, its OpenID Connect authenticator behind a client as kubelogin", version: goVersion("kubernetes", "k8s.io/apiserver"),
-		login: "/login", secured: true, shows: noName,
+		name:    "kube-apiserver, its OpenID Connect authenticator behind a client as kubelogin",
+		version: goVersion("kubernetes", "k8s.io/apiserver"),
+		login:   "/login", secured: true, shows: noName,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return exec.Command(fromGo(t, "kubernetes", ".")) },
 	},
 	{
-		name: "Flask with Authlib", version: pythonVersion("python", "authlib"), redirect: "/auth", login: "/login", shows: complete,
+		name: "Flask with Authlib", version: pythonVersion("python", "authlib"), redirect: "/auth", login: "/login",
+		shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "python", "authlib_flask.py") },
 	},
 	{
-		name: "flask-oidc", version: pythonVersion("python", "flask-oidc"), redirect: "/authorize", login: "/", shows: complete,
+		name: "flask-oidc", version: pythonVersion("python", "flask-oidc"), redirect: "/authorize", login: "/",
+		shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "python", "flask_oidc_site.py") },
 	},
 	{
-		name: "mozilla-django-oidc", version: pythonVersion("python", "mozilla-django-oidc"), redirect: "/oidc/callback/", login: "/", shows: complete,
+		name: "mozilla-django-oidc", version: pythonVersion("python", "mozilla-django-oidc"), redirect: "/oidc/callback/",
+		login: "/", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "python", "mozilla_django_oidc_site.py") },
 	},
 	{
-		name: "Auth.js (@auth/express)", version: nodeVersion("node", "@auth/express"), redirect: "/auth/callback/mandate", login: "/auth/signin", presses: true,
+		name: "Auth.js (@auth/express)", version: nodeVersion("node", "@auth/express"), redirect: "/auth/callback/mandate",
+		login: "/auth/signin", presses: true,
 		shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "node", "authjs.mjs") },
 	},
 	{
-		name: "express-openid-connect", version: nodeVersion("node", "express-openid-connect"), settings: "`response_type: code`",
+		name: "express-openid-connect", version: nodeVersion("node", "express-openid-connect"),
+		settings: "`response_type: code`",
 		redirect: "/callback", login: "/", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "node", "express-openid-connect.mjs") },
 	},
@@ -114,7 +123,8 @@ var fast = []program{
 		},
 	},
 	{
-		name: "passport-openidconnect", version: nodeVersion("node", "passport-openidconnect"), redirect: "/oauth2/redirect", login: "/login", shows: noGroups,
+		name: "passport-openidconnect", version: nodeVersion("node", "passport-openidconnect"), redirect: "/oauth2/redirect",
+		login: "/login", shows: noGroups,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "node", "passport.mjs") },
 	},
 	oauth2Proxy,
@@ -177,12 +187,14 @@ func (p program) run(t *testing.T) *site {
 	if cmd.Env == nil {
 		cmd.Env = servertest.Environment()
 	}
-	cmd.Env = append(cmd.Env, "ADDRESS="+s.address, "ISSUER="+s.server.issuer, "CLIENT_ID="+s.id, "CLIENT_SECRET="+s.secret, "FOLDER="+s.folder,
+	cmd.Env = append(cmd.Env, "ADDRESS="+s.address, "ISSUER="+s.server.issuer, "CLIENT_ID="+s.id,
+		"CLIENT_SECRET="+s.secret, "FOLDER="+s.folder,
 		"SERVER_ADDRESS=127.0.0.1", "SERVER_PORT="+s.address[strings.LastIndex(s.address, ":")+1:]) // those of Spring Boot
 	if p.secured {
 		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+s.server.ca)
 	}
-	servertest.Serve(t, cmd, s.server.client, s.url(cmp.Or(p.ready(), p.login)), func(status int) bool { return status < http.StatusInternalServerError })
+	servertest.Serve(t, cmd, s.server.client, s.url(cmp.Or(p.ready(), p.login)),
+		func(status int) bool { return status < http.StatusInternalServerError })
 	return s
 }
 

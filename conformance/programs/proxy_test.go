@@ -16,13 +16,16 @@ import (
 const refreshed = 2 * time.Second
 
 var oauth2Proxy = program{
-	name: "oauth2-proxy", version: goVersion("oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"), redirect: "/oauth2/callback", login: "/oauth2/start?rd=/",
+	name: "oauth2-proxy", version: goVersion("oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"),
+	redirect: "/oauth2/callback", login: "/oauth2/start?rd=/",
 	shows: person{"alice", "alice@example.com", []string{"admins", "staff"}}, // it passes the username on, not the name
 	start: func(t *testing.T, s *site) *exec.Cmd {
 		return exec.Command(fromGo(t, "oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"),
 			"--provider=oidc", "--oidc-issuer-url="+s.server.issuer, "--client-id="+s.id, "--client-secret="+s.secret,
-			"--redirect-url="+s.url("/oauth2/callback"), "--scope=openid email profile groups", "--email-domain=*", "--upstream="+echo(t),
-			"--http-address="+s.address, "--cookie-secret="+rand.Text()[:16], "--cookie-secure=false", "--cookie-refresh="+refreshed.String())
+			"--redirect-url="+s.url("/oauth2/callback"), "--scope=openid email profile groups", "--email-domain=*",
+			"--upstream="+echo(t),
+			"--http-address="+s.address, "--cookie-secret="+rand.Text()[:16], "--cookie-secure=false", "--cookie-refresh="+
+				refreshed.String())
 	},
 	also: refreshInParallel,
 }
@@ -32,15 +35,16 @@ func echo(t *testing.T) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(person{r.Header.Get("X-Forwarded-Preferred-Username"), r.Header.Get("X-Forwarded-Email"), strings.Split(r.Header.Get("X-Forwarded-Groups"), ",")})
+		_ = json.NewEncoder(w).Encode(person{r.Header.Get("X-Forwarded-Preferred-Username"),
+			r.Header.Get("X-Forwarded-Email"), strings.Split(r.Header.Get("X-Forwarded-Groups"), ",")})
 	}))
 	t.Cleanup(site.Close)
 	return site.URL
 }
 
-// refreshInParallel loads a page with six files when the session is old enough: each of the requests refreshes it, with the
-// same refresh token. Without a grace period the second one would end the session (RFC 9700 §4.14.2 leaves it open what
-// counts as reuse).
+// refreshInParallel loads a page with six files when the session is old enough: each of the requests refreshes it, with
+// the same refresh token. Without a grace period the second one would end the session (RFC 9700 §4.14.2 leaves it open
+// what counts as reuse).
 func refreshInParallel(t *testing.T, s *site, v *visitor) {
 	t.Helper()
 	<-time.After(refreshed + time.Second) // by the proxy's clock

@@ -49,8 +49,8 @@ func results(t *testing.T) map[string]result {
 	return all
 }
 
-// record compares the result of a test that has passed with the recorded one, which the documentation shows. With -update
-// it writes the result.
+// record compares the result of a test that has passed with the recorded one, which the documentation shows. With
+// -update it writes the result.
 func (p program) record(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
@@ -79,7 +79,8 @@ func (p program) record(t *testing.T) {
 		return
 	}
 	if flag.Lookup("update").Value.String() != "true" {
-		t.Fatalf("testdata/results.json has another result (-recorded +got); run this test with -update, and make docs:\n%s", gocmp.Diff(all[p.name], got))
+		t.Fatalf("testdata/results.json has another result (-recorded +got); run this test with -update, and make docs:\n%s",
+			gocmp.Diff(all[p.name], got))
 	}
 	got.Date = time.Now().UTC().Format(time.DateOnly)
 	all[p.name] = got
@@ -141,8 +142,10 @@ func (p person) String() string {
 func TestProgramsDocs(t *testing.T) {
 	all := results(t)
 	var b strings.Builder
-	b.WriteString("| Program | Version | Signs people in | It gets | Settings beside issuer, client and scopes | Tried | By |\n|---|---|---|---|---|---|---|\n")
-	for _, name := range slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }) {
+	b.WriteString("| Program | Version | Signs people in | It gets | Settings beside issuer, client and scopes | Tried " +
+		"| By |\n|---|---|---|---|---|---|---|\n")
+	for _, name := range slices.SortedFunc(maps.Keys(all),
+		func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }) {
 		r := all[name]
 		works, shows, settings, by := "yes", r.Shows, cmp.Or(r.Settings, "none"), "`make test`"
 		if r.Refused != "" {

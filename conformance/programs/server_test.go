@@ -45,7 +45,8 @@ func startServer(t *testing.T, secured bool) *server {
 // startAt runs the server on an address, which people and programs reach by a name with the same port.
 func startAt(t *testing.T, listen, host string, secured bool) *server {
 	t.Helper()
-	s := &server{dir: t.TempDir(), client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	s := &server{dir: t.TempDir(),
+		client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	scheme, config := "http://", ""
 	if secured {
 		s.ca = filepath.Join(s.dir, "certificate.pem")
@@ -68,7 +69,8 @@ func startAt(t *testing.T, listen, host string, secured bool) *server {
 	s.cli(t, "", "migrate")
 	s.cli(t, "", "group", "add", "staff")
 	s.cli(t, "", "group", "add", "admins")
-	s.cli(t, alice.password+"\n", "user", "add", alice.username, "--password-stdin", "--email", "alice@example.com", "--email-verified",
+	s.cli(t, alice.password+"\n", "user", "add", alice.username, "--password-stdin", "--email", "alice@example.com",
+		"--email-verified",
 		"--first-name", "Alice", "--last-name", "Liddell", "--group", "staff", "--group", "admins")
 	path, err := servertest.Binary()
 	if err != nil {
@@ -89,7 +91,8 @@ func (s *server) cli(t *testing.T, stdin string, args ...string) string {
 	}
 	cmd := exec.Command(path, args...)
 	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.dir, servertest.Environment(), strings.NewReader(stdin), &stdout, &stderr
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.dir, servertest.Environment(), strings.NewReader(stdin),
+		&stdout, &stderr
 	err = cmd.Run()
 	if err != nil {
 		t.Fatalf("mandate %s: %v\n%s", strings.Join(args, " "), err, &stderr)

@@ -20,11 +20,12 @@ import (
 	"mandate/testkit/port"
 )
 
-// spa is a single-page application of an administrator, on https. Its host and that of Mandate are of one site: a browser
-// sends cookies in frames to no other site.
+// spa is a single-page application of an administrator, on https. Its host and that of Mandate are of one site: a
+// browser sends cookies in frames to no other site.
 var spa = program{
-	name: "oidc-client-ts (react-oidc-context), in Chromium", version: nodeVersion("node", "oidc-client-ts"), settings: "`loadUserInfo: true`",
-	flags: []string{"--client-type", "public"}, redirect: "/callback", shows: complete,
+	name: "oidc-client-ts (react-oidc-context), in Chromium", version: nodeVersion("node", "oidc-client-ts"),
+	settings: "`loadUserInfo: true`",
+	flags:    []string{"--client-type", "public"}, redirect: "/callback", shows: complete,
 }
 
 func TestSinglePage(t *testing.T) {
@@ -41,7 +42,8 @@ func TestSinglePage(t *testing.T) {
 	first := tab(t, inBrowser)
 	first.open(app + "/#" + url.Values{"authority": {s.issuer}, "client_id": {id}}.Encode())
 	first.run(chromedp.Evaluate[chromedp.Void]("void signIn()"),
-		chromedp.SendKeys(chromedp.CSS("#username"), alice.username), chromedp.SendKeys(chromedp.CSS("#password"), alice.password+"\r"),
+		chromedp.SendKeys(chromedp.CSS("#username"), alice.username),
+		chromedp.SendKeys(chromedp.CSS("#password"), alice.password+"\r"),
 		chromedp.Click(chromedp.CSS("button[value=approve]:not([aria-disabled])")))
 	first.wantShown()
 
@@ -69,7 +71,8 @@ func TestSinglePage(t *testing.T) {
 // singlePage serves testdata/spa, and returns its address.
 func singlePage(t *testing.T) string {
 	t.Helper()
-	library := filepath.Join(nodePackages(t, "node"), "node_modules", "oidc-client-ts", "dist", "browser", "oidc-client-ts.js")
+	library := filepath.Join(nodePackages(t, "node"), "node_modules", "oidc-client-ts", "dist", "browser",
+		"oidc-client-ts.js")
 	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		file := filepath.Join("testdata", "spa", "index.html")
 		if r.URL.Path == "/oidc-client-ts.js" {

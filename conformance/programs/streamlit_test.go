@@ -18,7 +18,8 @@ import (
 
 // streamlit is a page of Streamlit, whose scripts people need to sign in.
 var streamlit = program{
-	name: "Streamlit, st.login", version: pythonVersion("streamlit", "streamlit"), preset: "streamlit", login: "/", shows: complete, foreign: true,
+	name: "Streamlit, st.login", version: pythonVersion("streamlit", "streamlit"), preset: "streamlit", login: "/",
+	shows: complete, foreign: true,
 	start: func(t *testing.T, s *site) *exec.Cmd {
 		app, err := filepath.Abs(filepath.Join("testdata", "streamlit", "app.py"))
 		hidden := filepath.Join(s.folder, ".streamlit")

@@ -34,13 +34,20 @@ var cimdDocument = checks{
 		t.Documents().Serve(at, check.Page{ContentType: "application/conformance+json", Body: check.ClientDocument(at, nil)})
 		wantCode(t, authorizeDescribed(t, at), "a client whose document has the media type application/conformance+json")
 	},
-	"CIMD/4.1/no-secret-method": refusedMembers("secret-method", map[string]any{"token_endpoint_auth_method": need.SecretBasic}, map[string]any{"token_endpoint_auth_method": need.SecretPost}, map[string]any{"token_endpoint_auth_method": "client_secret_jwt"}),
-	"CIMD/4.1/no-client-secret": refusedMembers("client-secret", map[string]any{"client_secret": "conformance-conformance-conformance"}, map[string]any{"client_secret_expires_at": 0}),
-	"CIMD/4.1/no-private-key":   refusedMembers("private-key", map[string]any{"jwks": map[string]any{"keys": []any{privateKey()}}}),
+	"CIMD/4.1/no-secret-method": refusedMembers("secret-method",
+		map[string]any{"token_endpoint_auth_method": need.SecretBasic},
+		map[string]any{"token_endpoint_auth_method": need.SecretPost},
+		map[string]any{"token_endpoint_auth_method": "client_secret_jwt"}),
+	"CIMD/4.1/no-client-secret": refusedMembers("client-secret",
+		map[string]any{"client_secret": "conformance-conformance-conformance"},
+		map[string]any{"client_secret_expires_at": 0}),
+	"CIMD/4.1/no-private-key": refusedMembers("private-key",
+		map[string]any{"jwks": map[string]any{"keys": []any{privateKey()}}}),
 	"CIMD/4.2/registered-redirect-uri": func(t *T) {
 		c := t.Documents().Publish(t, "redirect-uri", nil)
 		wantCode(t, t.Authorize(t.Request(c)), "the client with its redirect URI")
-		for _, uri := range []string{c.RedirectURI() + "/", c.RedirectURI() + "?a=b", "https://elsewhere.example/document", strings.Replace(c.RedirectURI(), "document", "Document", 1)} {
+		for _, uri := range []string{c.RedirectURI() + "/", c.RedirectURI() + "?a=b", "https://elsewhere.example/document",
+			strings.Replace(c.RedirectURI(), "document", "Document", 1)} {
 			r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
 			t.WantWithheld(r, "the document does not have the redirect URI "+uri)
 			if r.Location != "" {
@@ -59,7 +66,8 @@ func cimdClientIdentifierUrl(t *T) {
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
-	for _, clientID := range []string{at + "#fragment", "https://user@" + u.Host + u.Path, "https://" + u.Host + "/wrong-url/." + u.Path, "https://" + u.Host + "/other/.." + u.Path} {
+	for _, clientID := range []string{at + "#fragment", "https://user@" + u.Host + u.Path,
+		"https://" + u.Host + "/wrong-url/." + u.Path, "https://" + u.Host + "/other/.." + u.Path} {
 		h.Serve("https://"+u.Host+u.Path, check.Page{Body: check.ClientDocument(clientID, nil)})
 		if !strings.ContainsAny(clientID, "#@") {
 			h.Serve(clientID, check.Page{Body: check.ClientDocument(clientID, nil)})
@@ -82,7 +90,8 @@ func refusedMembers(name string, members ...map[string]any) func(*T) {
 
 // privateKey is a key that everybody knows (RFC 7515 appendix A.3.1).
 func privateKey() map[string]any {
-	return map[string]any{"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0", "d": "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"}
+	return map[string]any{"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+		"y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0", "d": "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"}
 }
 
 // publicKey is the public part of that key.
@@ -96,7 +105,8 @@ func publicKey() map[string]any {
 var cimdDiscovery = checks{
 	"CIMD/5/status-200": func(t *T) {
 		wantUsable(t)
-		for _, status := range []int{http.StatusCreated, http.StatusAccepted, http.StatusNotFound, http.StatusInternalServerError} {
+		for _, status := range []int{http.StatusCreated, http.StatusAccepted, http.StatusNotFound,
+			http.StatusInternalServerError} {
 			at := t.Documents().URL(t, "status")
 			t.Documents().Serve(at, check.Page{Status: status, Body: check.ClientDocument(at, nil)})
 			wantUnusable(t, at, "the document has the status "+http.StatusText(status))
@@ -106,7 +116,8 @@ var cimdDiscovery = checks{
 		wantUsable(t)
 		for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect} {
 			at, to := t.Documents().URL(t, "redirect"), t.Documents().URL(t, "redirected")
-			t.Documents().Serve(at, check.Page{Status: status, Header: http.Header{"Location": {to}}, Body: check.ClientDocument(at, nil)})
+			t.Documents().Serve(at,
+				check.Page{Status: status, Header: http.Header{"Location": {to}}, Body: check.ClientDocument(at, nil)})
 			t.Documents().Serve(to, check.Page{Body: check.ClientDocument(at, nil)})
 			wantUnusable(t, at, "its URL redirects")
 			if t.Documents().Fetches(to) > 0 {
@@ -125,7 +136,8 @@ var cimdDiscovery = checks{
 	},
 	"CIMD/5.2/no-error-kept": func(t *T) {
 		at := t.Documents().URL(t, "late")
-		t.Documents().Serve(at, check.Page{Status: http.StatusNotFound, Header: http.Header{"Cache-Control": {"max-age=3600"}}})
+		t.Documents().Serve(at,
+			check.Page{Status: http.StatusNotFound, Header: http.Header{"Cache-Control": {"max-age=3600"}}})
 		wantUnusable(t, at, "there is no document")
 		t.Documents().Serve(at, check.Page{Body: check.ClientDocument(at, nil)})
 		wantCode(t, authorizeDescribed(t, at), "after an error the client with a valid document")
@@ -139,7 +151,8 @@ var cimdDiscovery = checks{
 	},
 	"CIMD/5.2/cache-headers": func(t *T) {
 		at := t.Documents().URL(t, "kept")
-		t.Documents().Serve(at, check.Page{Header: http.Header{"Cache-Control": {"max-age=3600"}}, Body: check.ClientDocument(at, nil)})
+		t.Documents().Serve(at,
+			check.Page{Header: http.Header{"Cache-Control": {"max-age=3600"}}, Body: check.ClientDocument(at, nil)})
 		t.CodeOf(authorizeDescribed(t, at))
 		first := t.Documents().Fetches(at)
 		wantCode(t, authorizeDescribed(t, at), "the client again")
@@ -151,7 +164,8 @@ var cimdDiscovery = checks{
 		m := publishedMetadata(t)
 		wantUsable(t)
 		if !m.Is("client_id_metadata_document_supported") {
-			t.Failf("client_id_metadata_document_supported of the metadata is %s, want true", Quoted(m["client_id_metadata_document_supported"]))
+			t.Failf("client_id_metadata_document_supported of the metadata is %s, want true",
+				Quoted(m["client_id_metadata_document_supported"]))
 		}
 	},
 }
@@ -160,7 +174,8 @@ var cimdDiscovery = checks{
 var cimdSecurity = checks{
 	"CIMD/8.2/private-key-jwt": func(t *T) {
 		t.Grant(t.Documents().Valid())
-		c := t.Documents().Publish(t, "private-key-jwt", map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": map[string]any{"keys": []any{publicKey()}}})
+		c := t.Documents().Publish(t, "private-key-jwt",
+			map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": map[string]any{"keys": []any{publicKey()}}})
 		r := settled(t, t.Authorize(t.Request(c)))
 		if r.Params.Get("code") == "" {
 			return // the server does not support the method

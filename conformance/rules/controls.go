@@ -69,7 +69,8 @@ func wrongRequest(t *T) *wire.Answer {
 // withBasic skips the check if a client is not registered for HTTP Basic.
 func withBasic(t *T, c *target.Client) *target.Client {
 	if c.Auth != need.SecretBasic {
-		t.Skipf("the client %s is registered for %s: the rule needs one that is registered for client_secret_basic", c.Role, c.Auth)
+		t.Skipf("the client %s is registered for %s: the rule needs one that is registered for client_secret_basic",
+			c.Role, c.Auth)
 	}
 	return c
 }
@@ -118,7 +119,8 @@ func aRefusal(t *T, mistakes ...func(*check.Request) *check.Request) *check.Resp
 			return r
 		}
 	}
-	t.Blockedf("the server sends no error to the client: not for a missing or unknown response_type, nor for an unknown scope")
+	t.Blockedf("the server sends no error to the client: not for a missing or unknown response_type, nor for an unknown " +
+		"scope")
 	return nil
 }
 
@@ -154,7 +156,9 @@ func grantsOnRequest(t *T, usual []string) bool {
 	return false
 }
 
-const inactive = "introspection says that a new token is inactive: give the client introspection the permission to introspect tokens of other clients. If the server has no such permission, name the ID and the secret of the client code for introspection too"
+const inactive = "introspection says that a new token is inactive: give the client introspection the permission to " +
+	"introspect tokens of other clients. If the server has no such permission, name the ID and the secret of the client " +
+	"code for introspection too"
 
 // liveToken returns the introspection response for a token. If the token is not active, the check is blocked.
 func liveToken(t *T, token string) map[string]any {

@@ -37,7 +37,8 @@ func TestHasInjected(t *testing.T) {
 		`<p>&lt;svg onload=alert(1)&gt;`:                           false,
 		`<script>var state = "\"'><svg onload=alert(1)>"</script>`: false,
 	} {
-		a := &wire.Answer{Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: []byte("<!DOCTYPE html>" + page)}
+		a := &wire.Answer{Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}},
+			Body: []byte("<!DOCTYPE html>" + page)}
 		if got := hasInjected(a); got != want {
 			t.Errorf("%s: %t, want %t", page, got, want)
 		}
@@ -63,7 +64,8 @@ func TestLedTo(t *testing.T) {
 		{"https://attacker.example/", registered + "?error=x", false},
 		{"https://attacker.example/", "https://errors.example/", false},
 	} {
-		request := &check.Request{Client: &target.Client{RedirectURIs: []string{registered}}, Endpoint: "https://server.example/authorize", Params: wire.Params("redirect_uri", c.asked)}
+		request := &check.Request{Client: &target.Client{RedirectURIs: []string{registered}},
+			Endpoint: "https://server.example/authorize", Params: wire.Params("redirect_uri", c.asked)}
 		if got := ledTo(&check.Response{Request: request, Location: c.sent}, c.asked); got != c.want {
 			t.Errorf("asked for %s, sent to %s: %t, want %t", c.asked, c.sent, got, c.want)
 		}

@@ -50,7 +50,8 @@ func fapiTokens(t *T, h *check.Holder) *check.Tokens {
 	return t.Granted(redeemHeld(t, t.Code(fapiRequest(t)), h))
 }
 
-// wantFAPIRefused asserts that a request that is wrong in one place is refused, when it is pushed or when the browser opens it.
+// wantFAPIRefused asserts that a request that is wrong in one place is refused, when it is pushed or when the browser
+// opens it.
 func wantFAPIRefused(t *T, why string, change func(*check.Request) *check.Request) {
 	r := change(t.Request(t.Client(need.FAPI)))
 	a := t.Push(r)
@@ -65,7 +66,8 @@ func wantFAPIRefused(t *T, why string, change func(*check.Request) *check.Reques
 var fapi2Network = checks{
 	"FAPI2/5.2.3/no-cors-at-authorization": func(t *T) {
 		address := fapiRequest(t).URL()
-		if allowed := t.Get(address, crossOrigin).Header.Get("Access-Control-Allow-Origin"); allowed != "" && allowed != wire.Origin(address) {
+		if allowed := t.Get(address, crossOrigin).Header.Get("Access-Control-Allow-Origin"); allowed != "" &&
+			allowed != wire.Origin(address) {
 			t.Failf("the answer has Access-Control-Allow-Origin: %s", allowed)
 		}
 	},
@@ -77,7 +79,8 @@ var fapi2General = checks{
 		fapiTokens(t, fapiHolder(t))
 		u := t.User()
 		form := wire.Params("grant_type", need.GrantPassword, "username", u.Username, "password", u.Password)
-		t.WantRefused(t.Token(t.Client(need.FAPI), form, fapiHolder(t).Sending(need.Token)), "the request had the grant type password")
+		t.WantRefused(t.Token(t.Client(need.FAPI), form, fapiHolder(t).Sending(need.Token)),
+			"the request had the grant type password")
 	},
 	"FAPI2/5.3.2.1/sender-constrained": func(t *T) {
 		h := fapiHolder(t)
@@ -109,7 +112,8 @@ var fapi2General = checks{
 		first := t.WithRefresh(c, fapiTokens(t, h))
 		for range 2 {
 			form := wire.Params("grant_type", "refresh_token", "refresh_token", first.Refresh)
-			if next := t.WantGranted(t.Token(c, form, h.Sending(need.Token))); next.Refresh != "" && next.Refresh != first.Refresh {
+			if next := t.WantGranted(t.Token(c, form, h.Sending(need.Token))); next.Refresh != "" &&
+				next.Refresh != first.Refresh {
 				t.Failf("the refresh token was replaced by another one")
 			}
 		}
@@ -119,7 +123,8 @@ var fapi2General = checks{
 		all := t.Scopes(t.Granted(redeemHeld(t, t.Code(r), h)), r.Params.Get("scope"))
 		less := scopedTokens(t, h, all[0])
 		// A server can add scopes that every client has.
-		if got := strings.Fields(less.Scope); less.Scope != "" && !slices.ContainsFunc(all, func(scope string) bool { return !slices.Contains(got, scope) }) {
+		if got := strings.Fields(less.Scope); less.Scope != "" &&
+			!slices.ContainsFunc(all, func(scope string) bool { return !slices.Contains(got, scope) }) {
 			t.At(less.Answer)
 			t.Failf("the scope %s was requested, but the token has all scopes of the client: %q", all[0], less.Scope)
 		}
@@ -157,7 +162,8 @@ var fapi2Code = checks{
 		if pushed.URI = pushProven(t, p, pushed).Text("request_uri"); pushed.URI == "" {
 			t.Failf("a pushed request with a proof is refused: %s", t.Last().Failure())
 		}
-		t.WantRefused(redeemProven(t, t.Code(pushed), t.Prover()), "the proof was by another key than that of the pushed request")
+		t.WantRefused(redeemProven(t, t.Code(pushed), t.Prover()), "the proof was by another key than that of the pushed "+
+			"request")
 	},
 	"FAPI2/5.3.2.2/code-once": func(t *T) {
 		h, code := fapiHolder(t), t.Code(fapiRequest(t))
@@ -167,10 +173,15 @@ var fapi2Code = checks{
 	"FAPI2/5.3.2.2/code-of-client": func(t *T) {
 		thief := t.Client(need.SecondFAPI)
 		fapiTokens(t, fapiHolder(t))
-		t.WantRefused(t.Token(thief, t.Code(fapiRequest(t)).Form(), t.Holder(thief).Sending(need.Token)), "another client sent the code")
+		t.WantRefused(t.Token(thief, t.Code(fapiRequest(t)).Form(), t.Holder(thief).Sending(need.Token)),
+			"another client sent the code")
 	},
-	"FAPI2/5.3.2.2/no-307": func(t *T) { wantRedirects(t, func(status int) bool { return status != http.StatusTemporaryRedirect }) },
-	"FAPI2/5.3.2.2/303":    func(t *T) { wantRedirects(t, func(status int) bool { return status == http.StatusSeeOther }) },
+	"FAPI2/5.3.2.2/no-307": func(t *T) {
+		wantRedirects(t, func(status int) bool { return status != http.StatusTemporaryRedirect })
+	},
+	"FAPI2/5.3.2.2/303": func(t *T) {
+		wantRedirects(t, func(status int) bool { return status == http.StatusSeeOther })
+	},
 	"FAPI2/5.3.2.2/nonce": func(t *T) {
 		nonce := strings.Repeat("n", 64-len(t.Random())) + t.Random()
 		r := t.Pushed(t.OpenID(t.Client(need.FAPI)).Set("nonce", nonce))
@@ -216,7 +227,8 @@ var fapi2Identifier = checks{
 		j := t.IDToken(tokens)
 		if j.Text("sub") == "" || j.Text("iss") != t.Issuer() || !slices.Contains(j.Audience(), c.ID) {
 			t.At(tokens.Answer)
-			t.Failf("sub of the ID token is %s, iss is %s, and aud is %s, want the person, the issuer and the client", Quoted(j.Claims["sub"]), Quoted(j.Claims["iss"]), Quoted(j.Claims["aud"]))
+			t.Failf("sub of the ID token is %s, iss is %s, and aud is %s, want the person, the issuer and the client",
+				Quoted(j.Claims["sub"]), Quoted(j.Claims["iss"]), Quoted(j.Claims["aud"]))
 		}
 		wantSignature(t, j, c)
 	},

@@ -16,12 +16,13 @@ func wantAssertionRefused(t *T, c *target.Client, why, claim string, value any) 
 	wantNotPushed(t, pushedAs(t, c.Asserting(nil, map[string]any{claim: value})), why)
 }
 
-// assertingClient returns the client fapi2, for a rule about private_key_jwt. If it authenticates with a certificate, the
-// check is skipped.
+// assertingClient returns the client fapi2, for a rule about private_key_jwt. If it authenticates with a certificate,
+// the check is skipped.
 func assertingClient(t *T) *target.Client {
 	c := t.Client(need.FAPI)
 	if need.ByCertificate(c.Auth) {
-		t.Skipf("the rule applies to clients that authenticate by private_key_jwt: the client fapi2 does so with a certificate")
+		t.Skipf("the rule applies to clients that authenticate by private_key_jwt: the client fapi2 does so with a " +
+			"certificate")
 	}
 	return c
 }
@@ -31,7 +32,8 @@ var fapi2Assertions = checks{
 	"FAPI2/5.3.2.1/issuer-audience": func(t *T) {
 		c := assertingClient(t)
 		fapiRequest(t)
-		for _, aud := range []any{[]string{t.Issuer()}, []string{t.Issuer(), "https://other.example"}, t.Endpoint(need.PushedRequests), t.OptionalEndpoint(need.Token), "https://other.example"} {
+		for _, aud := range []any{[]string{t.Issuer()}, []string{t.Issuer(), "https://other.example"},
+			t.Endpoint(need.PushedRequests), t.OptionalEndpoint(need.Token), "https://other.example"} {
 			wantAssertionRefused(t, c, "aud of the assertion was "+Quoted(aud), "aud", aud)
 		}
 	},
@@ -51,7 +53,8 @@ var fapi2Assertions = checks{
 		fapiRequest(t)
 		for _, claim := range []string{"iat", "nbf"} {
 			at := time.Now().Unix() + 70
-			wantNotPushed(t, pushedAs(t, c.Asserting(nil, map[string]any{claim: at, "exp": at + 60})), claim+" of the assertion was 70 seconds ahead")
+			wantNotPushed(t, pushedAs(t, c.Asserting(nil, map[string]any{claim: at, "exp": at + 60})),
+				claim+" of the assertion was 70 seconds ahead")
 		}
 	},
 }
@@ -61,7 +64,8 @@ var fapi2Flow = checks{
 	"FAPI2/5.3.2.2/code-only": func(t *T) {
 		t.Code(fapiRequest(t))
 		for _, kind := range []string{"token", "code id_token"} {
-			wantFAPIRefused(t, "response_type was "+kind, func(r *check.Request) *check.Request { return r.Set("response_type", kind) })
+			wantFAPIRefused(t, "response_type was "+kind,
+				func(r *check.Request) *check.Request { return r.Set("response_type", kind) })
 		}
 	},
 	"FAPI2/5.3.2.2/pushed-only": func(t *T) {
@@ -78,13 +82,15 @@ var fapi2Flow = checks{
 		}
 		for _, as := range []wire.Auth{wire.InBody(c.ID, ""), wire.Certificate(c.ID, t.ForgedCertificate(c))} {
 			t.UnlessTLSEnds(func() {
-				wantNotPushed(t, t.AtAlias(need.PushedRequests, t.Request(c).Params, as), "the request had no certificate, or one that nobody has registered")
+				wantNotPushed(t, t.AtAlias(need.PushedRequests, t.Request(c).Params, as),
+					"the request had no certificate, or one that nobody has registered")
 			})
 		}
 	},
 	"FAPI2/5.3.2.2/pkce": func(t *T) {
 		t.Code(fapiRequest(t))
-		wantFAPIRefused(t, "the request had no code_challenge", func(r *check.Request) *check.Request { return r.Del("code_challenge", "code_challenge_method") })
+		wantFAPIRefused(t, "the request had no code_challenge",
+			func(r *check.Request) *check.Request { return r.Del("code_challenge", "code_challenge_method") })
 		wantFAPIRefused(t, "code_challenge_method was plain", func(r *check.Request) *check.Request {
 			return r.Set("code_challenge", r.Verifier).Set("code_challenge_method", "plain")
 		})
@@ -120,11 +126,13 @@ var fapi2Cryptography = checks{
 		if c.Signer.Algorithm[:2] != "PS" {
 			t.Skipf("the rule needs a client fapi2 with an RSA key")
 		}
-		wantNotPushed(t, pushedAs(t, c.Assertion(func() string { return key.Sign(nil, c.Claims()) })), "the assertion was signed with RS256")
+		wantNotPushed(t, pushedAs(t, c.Assertion(func() string { return key.Sign(nil, c.Claims()) })),
+			"the assertion was signed with RS256")
 	},
 	"FAPI2/5.4.1/proofs": func(t *T) {
 		pushTaken(t, pushProven(t, fapiProver(t), t.Request(t.Client(need.FAPI))))
-		wantNotPushed(t, pushProven(t, t.ProverBy("RS256"), t.Request(t.Client(need.FAPI))), "the proof was signed with RS256")
+		wantNotPushed(t, pushProven(t, t.ProverBy("RS256"), t.Request(t.Client(need.FAPI))),
+			"the proof was signed with RS256")
 	},
 	"FAPI2/5.4.1/id-tokens": func(t *T) {
 		tokens := t.Granted(redeemHeld(t, t.Code(t.Pushed(t.OpenID(t.Client(need.FAPI)))), fapiHolder(t)))
@@ -134,7 +142,8 @@ var fapi2Cryptography = checks{
 	},
 	"FAPI2/5.4.1/listed": func(t *T) {
 		m := publishedMetadata(t)
-		for _, of := range []string{"token_endpoint_auth", "id_token", "dpop", "request_object", "authorization", "introspection"} {
+		for _, of := range []string{"token_endpoint_auth", "id_token", "dpop", "request_object", "authorization",
+			"introspection"} {
 			name := of + "_signing_alg_values_supported"
 			list, is := m.List(name)
 			if is && !slices.ContainsFunc(list, func(one string) bool { return slices.Contains(fapiSigning, one) }) {

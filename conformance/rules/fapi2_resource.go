@@ -51,19 +51,21 @@ func fapiAccess(t *T) heldAccess {
 	h := fapiHolder(t)
 	b := heldAccess{*protectedAPI(t), h, fapiTokens(t, h).Access}
 	if a := t.Get(b.url, h.Presenting(b.url, b.access)); !b.accepted(a) {
-		t.Blockedf("the api answers %s to a new token of the client fapi2: name an address under api.url that accepts its tokens, and %s", a, certifiedAPI)
+		t.Blockedf("the api answers %s to a new token of the client fapi2: name an address under api.url that accepts its "+
+			"tokens, and %s", a, certifiedAPI)
 	}
 	return b
 }
 
-// wantSufficientScope asserts that the api answers a token without its scope with insufficient_scope. A token with the scope
-// must be accepted there, otherwise the check is blocked.
+// wantSufficientScope asserts that the api answers a token without its scope with insufficient_scope. A token with the
+// scope must be accepted there, otherwise the check is blocked.
 func wantSufficientScope(t *T) {
 	api, h := t.API(), fapiHolder(t)
 	if api.Restricted == "" {
 		t.Skipf("the target names no resource that needs more scope: name one under api.wider, and its scope under api.scope")
 	}
-	usual := slices.DeleteFunc(strings.Fields(t.Request(t.Client(need.FAPI)).Params.Get("scope")), func(scope string) bool { return scope == api.Scope })
+	usual := slices.DeleteFunc(strings.Fields(t.Request(t.Client(need.FAPI)).Params.Get("scope")),
+		func(scope string) bool { return scope == api.Scope })
 	whole, less := scopedTokens(t, h, api.Scope), scopedTokens(t, h, strings.Join(usual, " "))
 	if slices.Contains(strings.Fields(less.Scope), api.Scope) {
 		t.Skipf("the server grants the client fapi2 the scope %q: the rule needs a token without %s", less.Scope, api.Scope)
@@ -74,7 +76,8 @@ func wantSufficientScope(t *T) {
 	a := t.Get(api.Restricted, h.Presenting(api.Restricted, less.Access))
 	insufficient := func(c challenge) bool { return slices.Contains(c.params["error"], "insufficient_scope") }
 	if a.Status/100 == 2 || !slices.ContainsFunc(challengesOf(a), insufficient) {
-		t.Failf("the answer to a token without the scope %s is %s, and WWW-Authenticate is %q", api.Scope, a, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
+		t.Failf("the answer to a token without the scope %s is %s, and WWW-Authenticate is %q", api.Scope, a,
+			strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
 	}
 }
 
@@ -87,11 +90,13 @@ func wantHeldAlone(b heldAccess, thief *check.Holder) {
 		b.t.UnlessTLSEnds(func() { b.wantKept(b.t.Get(at, wire.Bearer(b.access)), "the request had no certificate") })
 	}
 	b.t.UnlessTLSEnds(func() {
-		b.wantKept(b.t.Get(b.url, thief.Presenting(b.url, b.access)), "the request had another key or another certificate than that of the token")
+		b.wantKept(b.t.Get(b.url, thief.Presenting(b.url, b.access)),
+			"the request had another key or another certificate than that of the token")
 	})
 }
 
-// wantHeld asserts that tokens are bound to their holder. If nothing shows what they are bound to, the check is skipped.
+// wantHeld asserts that tokens are bound to their holder. If nothing shows what they are bound to, the check is
+// skipped.
 func wantHeld(t *T, h *check.Holder, tokens *check.Tokens) {
 	if h.Prover != nil {
 		if kind := tokens.Answer.Text("token_type"); !strings.EqualFold(kind, "DPoP") {
@@ -102,7 +107,8 @@ func wantHeld(t *T, h *check.Holder, tokens *check.Tokens) {
 	}
 	object, shown := described(t, tokens)
 	if !shown {
-		t.Skipf("nothing shows what the tokens of the client fapi2 are bound to: the rule needs a client introspection, or access tokens that are JWTs")
+		t.Skipf("nothing shows what the tokens of the client fapi2 are bound to: the rule needs a client introspection, or " +
+			"access tokens that are JWTs")
 	}
 	if got, want := certifiedBy(object), t.Client(need.FAPI).Thumbprint(); got != want {
 		t.Failf("cnf is %s, want x5t#S256 with the value %s", Quoted(object["cnf"]), want)

@@ -58,8 +58,11 @@ var fapi2msRequests = checks{
 		wantNotPushed(t, t.Push(signedRequest(t)), "the request was not signed")
 	},
 	"FAPI2MS/5.3.1/aud": func(t *T) {
-		wantObjects(t, badObject{"aud was another server", map[string]any{"aud": "https://other.example"}}, badObject{"the object had no aud", map[string]any{"aud": nil}})
-		if a := pushObject(t, t.Object(signedRequest(t), claiming("aud", []string{t.Issuer(), "https://other.example"}))); a.Text("request_uri") == "" {
+		wantObjects(t, badObject{"aud was another server", map[string]any{"aud": "https://other.example"}},
+			badObject{"the object had no aud", map[string]any{"aud": nil}})
+		if a := pushObject(t,
+			t.Object(signedRequest(t), claiming("aud", []string{t.Issuer(), "https://other.example"}))); a.Text(
+			"request_uri") == "" {
 			t.At(a)
 			t.Errorf("an object whose aud is an array with the issuer is refused: %s", a.Failure())
 		}
@@ -85,7 +88,8 @@ var fapi2msRequests = checks{
 		c := t.Client(need.FAPIMessages)
 		pushedObject(t, signedRequest(t))
 		if c.Signer.Algorithm[:2] == "PS" {
-			wantNotPushed(t, pushObject(t, t.ObjectBy(c.Signer.By("RS256"), signedRequest(t))), "the object was signed with RS256")
+			wantNotPushed(t, pushObject(t, t.ObjectBy(c.Signer.By("RS256"), signedRequest(t))),
+				"the object was signed with RS256")
 		}
 		wantNotPushed(t, pushObject(t, jose.Unsigned(t.Object(signedRequest(t)))[0]), "the object was not signed")
 	},
@@ -95,7 +99,8 @@ var fapi2msRequests = checks{
 var fapi2msClients = checks{
 	"FAPI2MS/5.3.3/response-modes": func(t *T) {
 		modes := []string{"jwt"}
-		if a := registerWith(t, map[string]any{"response_modes": modes}); a.Status/100 != 2 || a.JSON()["response_modes"] == nil {
+		if a := registerWith(t, map[string]any{"response_modes": modes}); a.Status/100 != 2 ||
+			a.JSON()["response_modes"] == nil {
 			t.Skipf("the rule applies to servers that register response_modes of clients: %s", a)
 		}
 		m := plainClient(t)
@@ -135,7 +140,8 @@ var fapi2msResponses = checks{
 	},
 	"FAPI2MS/5.5.1/listed": func(t *T) {
 		m := publishedMetadata(t)
-		if list, _ := m.List(introspectionAlgorithms); !slices.ContainsFunc(list, func(one string) bool { return slices.Contains(fapiSigning, one) }) {
+		if list, _ := m.List(introspectionAlgorithms); !slices.ContainsFunc(list,
+			func(one string) bool { return slices.Contains(fapiSigning, one) }) {
 			t.Failf("%s is %s, want an algorithm of the profile", introspectionAlgorithms, Quoted(m[introspectionAlgorithms]))
 		}
 	},
@@ -146,13 +152,15 @@ func fapi2MSIntrospection(t *T) {
 	c, r := t.Client(need.FAPIMessages), pushedObject(t, signedRequest(t))
 	code := &check.Code{Value: t.SignedResponse(t.Authorize(r)).Text("code"), Request: r}
 	access := t.Granted(redeemHeld(t, code, t.Holder(c))).Access
-	a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", access), wire.Header("Accept", signedIntrospectionType), c.Credentials())
+	a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", access),
+		wire.Header("Accept", signedIntrospectionType), c.Credentials())
 	if a.Status != http.StatusOK {
 		t.Blockedf("the client fapi2-ms cannot introspect its token: allow it to, at the server: %s", t.Failure(a))
 	}
 	j, err := jose.Read(string(a.Body))
 	if err != nil || a.MediaType() != signedIntrospectionType {
-		t.Failf("the answer to a request for %s has the media type %q, and is no JWT of this type", signedIntrospectionType, a.MediaType())
+		t.Failf("the answer to a request for %s has the media type %q, and is no JWT of this type", signedIntrospectionType,
+			a.MediaType())
 	}
 	if !slices.Contains(fapiSigning, j.Algorithm()) {
 		t.Failf("alg is %q, want %s", j.Algorithm(), strings.Join(fapiSigning, " or "))

@@ -8,11 +8,12 @@ import (
 	"mandate/conformance/need"
 )
 
-// withMode returns the response to a request of the client code with a response mode. If the server does not list the mode,
-// the check is skipped.
+// withMode returns the response to a request of the client code with a response mode. If the server does not list the
+// mode, the check is skipped.
 func withMode(t *T, mode string, changes ...func(*check.Request) *check.Request) *check.Response {
 	if !t.Metadata().Lists("response_modes_supported", mode) {
-		t.Skipf("the rule needs a server with the response mode %s: response_modes_supported of its metadata does not list it", mode)
+		t.Skipf("the rule needs a server with the response mode %s: response_modes_supported of its metadata does not "+
+			"list it", mode)
 	}
 	r := t.Request(t.Client(need.Code)).Set("response_mode", mode)
 	for _, change := range changes {
@@ -28,7 +29,8 @@ var jarm = checks{
 		j := t.SignedResponse(response)
 		c, sent := response.Request.Client, response.Request.Params.Get("state")
 		if j.Text("iss") != t.Issuer() || !slices.Equal(j.Audience(), []string{c.ID}) || j.Number("exp") < 0 {
-			t.Errorf("iss is %s, aud is %s, and exp is %s, want the issuer, the client id and a time", Quoted(j.Claims["iss"]), Quoted(j.Claims["aud"]), Quoted(j.Claims["exp"]))
+			t.Errorf("iss is %s, aud is %s, and exp is %s, want the issuer, the client id and a time", Quoted(j.Claims["iss"]),
+				Quoted(j.Claims["aud"]), Quoted(j.Claims["exp"]))
 		}
 		if j.Text("state") != sent {
 			t.Errorf("state is %s, want that of the request", Quoted(j.Claims["state"]))

@@ -15,8 +15,10 @@ import (
 
 // tokens are the steps of package check that get tokens, or block the check; codes get at least a code.
 var (
-	tokens = []string{"Granted", "WantGranted", "Grant", "GrantRefresh", "GrantOffline", "GrantFor", "GrantIn", "Visit", "VisitIn", "SignIn", "Machine"}
-	codes  = append([]string{"Code", "CodeOf", "wantCode", "wantTaken", "Approved", "begins", "Questioned", "SignedResponse", "bearsDecision"}, tokens...)
+	tokens = []string{"Granted", "WantGranted", "Grant", "GrantRefresh", "GrantOffline", "GrantFor", "GrantIn", "Visit",
+		"VisitIn", "SignIn", "Machine"}
+	codes = append([]string{"Code", "CodeOf", "wantCode", "wantTaken", "Approved", "begins", "Questioned",
+		"SignedResponse", "bearsDecision"}, tokens...)
 )
 
 // controls are, for each way to see that something is refused or has no effect, the steps that show that the same works
@@ -26,7 +28,8 @@ var controls = []struct{ refusals, controls []string }{
 	{[]string{"WantRefused"}, tokens},
 	// A certain error of a client that the server knows.
 	{[]string{"WantError"}, append([]string{"clientTaken", "revokerKnown", "Introspect", "Device"}, tokens...)},
-	{[]string{"wantNoEffect", "WantNotSent", "WantSignedIn"}, []string{"SignOut", "SignedOut", "wantSignedOut", "sentBack"}},
+	{[]string{"wantNoEffect", "WantNotSent", "WantSignedIn"},
+		[]string{"SignOut", "SignedOut", "wantSignedOut", "sentBack"}},
 	{[]string{"wantKept"}, []string{"accepted"}},
 	{[]string{"wantNoCodes"}, []string{"Device", "DeviceOf"}},
 	{[]string{"wantNotPushed"}, []string{"Pushed", "pushTaken"}},
@@ -34,7 +37,8 @@ var controls = []struct{ refusals, controls []string }{
 }
 
 // refusalText matches the text of a rule about what is refused, or has no effect.
-var refusalText = regexp.MustCompile(`\b(refused?s?|ignore[ds]?|accepts? no|not accept|not accepted|gets? no|useless|rejects?|no effect|invalid|inactive)\b`)
+var refusalText = regexp.MustCompile(
+	`\b(refused?s?|ignore[ds]?|accepts? no|not accept|not accepted|gets? no|useless|rejects?|no effect|invalid|inactive)\b`)
 
 func anyControl() []string {
 	all := codes

@@ -26,7 +26,8 @@ func wantSignedOut(t *T, v *check.Visit, d *check.LogoutOutcome) {
 func usablePage(t *T, d *check.LogoutOutcome) {
 	p := browser.Parse(d.Answer)
 	if d.Away == "" && d.Answer.Status < http.StatusBadRequest && (len(p.Forms) > 0 || p.Scripted) {
-		t.Blockedf("the checks know no button that confirms the logout on the page at %s: name it in the target under forms as logout, or let the page work without scripts", wire.Bare(d.Answer.URL))
+		t.Blockedf("the checks know no button that confirms the logout on the page at %s: name it in the target under "+
+			"forms as logout, or let the page work without scripts", wire.Bare(d.Answer.URL))
 	}
 }
 
@@ -83,7 +84,8 @@ func wantSentBack(t *T, v *check.Visit, d *check.LogoutOutcome) {
 func sentBack(t *T, v *check.Visit, d *check.LogoutOutcome) *check.LogoutOutcome {
 	if !strings.HasPrefix(d.Away, v.Client.PostLogoutRedirectURIs[0]) {
 		usablePage(t, d)
-		t.Skipf("the rule applies to a server that redirects to the post_logout_redirect_uri of the client logout after a logout with its ID token: here the browser stayed elsewhere")
+		t.Skipf("the rule applies to a server that redirects to the post_logout_redirect_uri of the client logout after a " +
+			"logout with its ID token: here the browser stayed elsewhere")
 	}
 	return d
 }
@@ -105,7 +107,8 @@ func notified(t *T) (*check.BackchannelRequest, *check.Visit) {
 	return n, v
 }
 
-const notNotified = "the client backchannel received no logout token after this logout: the server must be able to reach the address that the target names as backchannel"
+const notNotified = "the client backchannel received no logout token after this logout: the server must be able to " +
+	"reach the address that the target names as backchannel"
 
 // noticeOfLogout does the same, and returns nil without a logout token request.
 func noticeOfLogout(t *T) (*check.BackchannelRequest, *check.Visit) {

@@ -47,7 +47,8 @@ var mcp = checks{
 	},
 	"MCP/M7/client-id-metadata": func(t *T) {
 		if m := publishedMetadata(t); !m.Is("client_id_metadata_document_supported") {
-			t.Failf("client_id_metadata_document_supported of the metadata is %s, want true", Quoted(m["client_id_metadata_document_supported"]))
+			t.Failf("client_id_metadata_document_supported of the metadata is %s, want true",
+				Quoted(m["client_id_metadata_document_supported"]))
 		}
 	},
 	"MCP/M7/redirect-host-shown": func(t *T) {
@@ -65,7 +66,8 @@ var mcp = checks{
 	"MCP/M17/resource-metadata": func(t *T) {
 		a := t.Get(t.API().URL)
 		wantPointer(t, a)
-		if servers, _ := check.Metadata(t.Get(pointer(a)).JSON()).List("authorization_servers"); !slices.Contains(servers, t.Issuer()) {
+		if servers, _ := check.Metadata(t.Get(pointer(a)).JSON()).List("authorization_servers"); !slices.Contains(servers,
+			t.Issuer()) {
 			t.Failf("authorization_servers is %q, without %s", servers, t.Issuer())
 		}
 	},
@@ -97,7 +99,8 @@ func mcpResourceTaken(t *T) {
 		form := (&check.Code{Value: answer.Params.Get("code"), Request: r}).Form()
 		form.Set("resource", resource.URI)
 		if a := t.Token(r.Client, form); !a.Granted() && a.Text("error") != "invalid_target" {
-			t.Failf("the token request with resource=%s is answered with %s, want a token or invalid_target", resource.URI, a.Failure())
+			t.Failf("the token request with resource=%s is answered with %s, want a token or invalid_target", resource.URI,
+				a.Failure())
 		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 // read. Without any metadata the check is skipped.
 func get8414(t *T) *wire.Answer {
 	if t.MetadataAddress() == "" {
-		t.Skipf("the rule applies to a server that publishes metadata: there is no JSON object with an issuer at %s", strings.Join(check.MetadataAddresses(t.Issuer()), ", "))
+		t.Skipf("the rule applies to a server that publishes metadata: there is no JSON object with an issuer at %s",
+			strings.Join(check.MetadataAddresses(t.Issuer()), ", "))
 	}
 	return t.Get(t.MetadataAddress())
 }
@@ -48,7 +49,8 @@ func wantWellKnown(t *T) {
 	addresses := check.MetadataAddresses(t.Issuer())
 	a := get8414(t)
 	if found := t.MetadataAddress(); found != addresses[0] && found != addresses[len(addresses)-1] {
-		t.Skipf("the rule applies to a server that publishes metadata for OAuth: the metadata is only at %s, the address of OpenID Connect Discovery, and not at %s (RFC 8414 §3)", found, addresses[0])
+		t.Skipf("the rule applies to a server that publishes metadata for OAuth: the metadata is only at %s, the address "+
+			"of OpenID Connect Discovery, and not at %s (RFC 8414 §3)", found, addresses[0])
 	}
 	if a.Status/100 != 2 || a.JSON() == nil {
 		t.Failf("GET %s is answered with %s and no JSON object", wire.Bare(a.URL), a)

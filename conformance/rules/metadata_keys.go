@@ -90,7 +90,8 @@ func wantOneUse(t *T, m check.Metadata) {
 	for i, one := range keys {
 		for _, other := range keys[:i] {
 			if one["use"] != other["use"] && len(one.bare()) > 0 && bytes.Equal(one.bare(), other.bare()) {
-				t.Errorf("the keys %v and %v are the same key, with the use %v and %v", other["kid"], one["kid"], other["use"], one["use"])
+				t.Errorf("the keys %v and %v are the same key, with the use %v and %v", other["kid"], one["kid"], other["use"],
+					one["use"])
 			}
 		}
 	}

@@ -34,7 +34,8 @@ func wantScopesListed(t *T, m check.Metadata) {
 	list := metadataList(t, m, "scopes_supported")
 	response := t.Authorize(t.Request(c).Del("scope"))
 	if code := response.ErrorCode(); code == "invalid_scope" || code == "access_denied" {
-		t.Skipf("the rule applies to a server that grants a scope by default: a request without scope is refused with %s", code)
+		t.Skipf("the rule applies to a server that grants a scope by default: a request without scope is refused with %s",
+			code)
 	}
 	for _, scope := range strings.Fields(t.Granted(t.Redeem(t.CodeOf(response))).Scope) {
 		if !slices.Contains(list, scope) {
@@ -56,13 +57,14 @@ func wantScopesKnown(t *T, m check.Metadata) {
 		alone := t.Token(t.Client(need.Introspect), wire.Params("grant_type", "client_credentials", "scope", scope))
 		if !alone.Granted() {
 			t.At(r.Answer)
-			t.Errorf("scopes_supported contains %s, but a request with it is refused with invalid_scope, and beside openid it is refused or left out", scope)
+			t.Errorf("scopes_supported contains %s, but a request with it is refused with invalid_scope, and beside openid it "+
+				"is refused or left out", scope)
 		}
 	}
 }
 
-// leavesOut reports whether the tokens for a code are without a scope that was requested (RFC 6749 §5.1). OIDC Core §11: a
-// server may ignore offline_access.
+// leavesOut reports whether the tokens for a code are without a scope that was requested (RFC 6749 §5.1). OIDC Core
+// §11: a server may ignore offline_access.
 func leavesOut(t *T, r *check.Response, scope string) bool {
 	if r.Params.Get("code") == "" || scope == "offline_access" {
 		return false
@@ -130,7 +132,8 @@ func wantResponseModes(t *T, m check.Metadata) {
 }
 
 // grantClients are the roles whose clients use a grant.
-var grantClients = map[string]Need{need.GrantCode: need.Code, "refresh_token": need.Code, need.GrantMachine: need.Machine, need.GrantPassword: need.Password, need.GrantDevice: need.Device}
+var grantClients = map[string]Need{need.GrantCode: need.Code, "refresh_token": need.Code,
+	need.GrantMachine: need.Machine, need.GrantPassword: need.Password, need.GrantDevice: need.Device}
 
 // wantGrantTypes asserts that the list names what the server supports. A server that does not support a grant answers
 // unsupported_grant_type, whoever asks (RFC 6749 §5.2).
@@ -194,7 +197,8 @@ func wantsJWTClients(t *T, m check.Metadata, endpoint string) {
 func wantAuthAlgorithms(t *T, m check.Metadata, endpoint string) {
 	wantsJWTClients(t, m, endpoint)
 	if _, listed := m.List(endpoint + "_endpoint_auth_signing_alg_values_supported"); !listed {
-		t.Failf("clients can authenticate by JWT at the %s endpoint, but the metadata has no %[1]s_endpoint_auth_signing_alg_values_supported", endpoint)
+		t.Failf("clients can authenticate by JWT at the %s endpoint, but the metadata has no "+
+			"%[1]s_endpoint_auth_signing_alg_values_supported", endpoint)
 	}
 }
 

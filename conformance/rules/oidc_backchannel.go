@@ -117,7 +117,8 @@ var oidcLogoutToken = checks{
 	"OIDCBackChannel/2.6/algorithm": func(t *T) {
 		j, v := logoutToken(t)
 		if j.Header["alg"] != v.ID.Header["alg"] {
-			t.Failf("alg of the logout token is %s, but that of the ID token %s", Quoted(j.Header["alg"]), Quoted(v.ID.Header["alg"]))
+			t.Failf("alg of the logout token is %s, but that of the ID token %s", Quoted(j.Header["alg"]),
+				Quoted(v.ID.Header["alg"]))
 		}
 	},
 	"OIDCBackChannel/2.6/not-unsigned": func(t *T) {

@@ -19,9 +19,11 @@ var oidcLogoutNotice = checks{
 			return
 		}
 		if n, _ := noticeOfLogout(t); n == nil {
-			t.Skipf("the rule applies to a server that sends logout tokens: here the client backchannel received none, and the metadata does not say that the server sends them")
+			t.Skipf("the rule applies to a server that sends logout tokens: here the client backchannel received none, and " +
+				"the metadata does not say that the server sends them")
 		}
-		t.Failf("the client received a logout token, but backchannel_logout_supported is %s", Quoted(m["backchannel_logout_supported"]))
+		t.Failf("the client received a logout token, but backchannel_logout_supported is %s",
+			Quoted(m["backchannel_logout_supported"]))
 	},
 	"OIDCBackChannel/2.1/session-supported": func(t *T) {
 		said := discoveredMetadata(t)["backchannel_logout_session_supported"]
@@ -45,7 +47,8 @@ var oidcLogoutNotice = checks{
 		}, v)
 		if n == nil {
 			t.WantRemembered()
-			t.Failf("the client backchannel received no logout token, although the person signed in there with the session that ended")
+			t.Failf("the client backchannel received no logout token, although the person signed in there with the session " +
+				"that ended")
 		}
 	},
 	"OIDCBackChannel/2.3/others-not-told": oidcBackChannelOthersNotTold,
@@ -53,7 +56,8 @@ var oidcLogoutNotice = checks{
 		n, _ := noticeOfLogout(t)
 		if n == nil {
 			t.WantRemembered()
-			t.Failf("the client received no logout token, although the person signed out and the metadata says backchannel_logout_supported")
+			t.Failf("the client received no logout token, although the person signed out and the metadata says " +
+				"backchannel_logout_supported")
 		}
 		if n.Method != http.MethodPost {
 			t.Failf("the client received the logout token by %s", n.Method)
@@ -74,7 +78,8 @@ var oidcLogoutNotice = checks{
 	"OIDCBackChannel/2.7/refresh-tokens-end": func(t *T) {
 		v := t.Visit(need.Backchannel)
 		if v.Tokens.Refresh == "" || slices.Contains(strings.Fields(v.Tokens.Scope), "offline_access") {
-			t.Skipf("the rule applies to a server that issues refresh tokens without offline_access: the client backchannel received none")
+			t.Skipf("the rule applies to a server that issues refresh tokens without offline_access: the client backchannel " +
+				"received none")
 		}
 		token := refreshedOnce(t, v.Client, v.Tokens)
 		t.SignOut(v)
@@ -82,11 +87,13 @@ var oidcLogoutNotice = checks{
 	},
 	"OIDCBackChannel/2.7/offline-access-stays": func(t *T) {
 		if !provider(t).Lists("scopes_supported", "offline_access") {
-			t.Skipf("the rule applies to a server that supports the scope offline_access: scopes_supported in its metadata does not list it")
+			t.Skipf("the rule applies to a server that supports the scope offline_access: scopes_supported in its metadata " +
+				"does not list it")
 		}
 		v := t.Visit(need.Backchannel, "offline_access")
 		if v.Tokens.Refresh == "" {
-			t.Skipf("the rule needs a client backchannel that receives a refresh token with offline_access: allow it to request this scope")
+			t.Skipf("the rule needs a client backchannel that receives a refresh token with offline_access: allow it to " +
+				"request this scope")
 		}
 		token := refreshedOnce(t, v.Client, v.Tokens)
 		t.SignOut(v)

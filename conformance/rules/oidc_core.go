@@ -57,7 +57,8 @@ func loginTime(t *T, tokens *check.Tokens) float64 {
 	return at
 }
 
-// olderThan signs the person in with max_age, and waits until the login is some seconds old. It works without auth_time.
+// olderThan signs the person in with max_age, and waits until the login is some seconds old. It works without
+// auth_time.
 func olderThan(t *T, b *browser.Browser, seconds float64) *check.Tokens {
 	tokens := withMaxAge(t, b)
 	at := check.ServerTime(tokens.Answer)
@@ -95,9 +96,10 @@ func wantErrorBack(t *T, r *check.Response, why string) {
 	t.Failf("no error was returned to the redirect URI, although %s: %s", why, r)
 }
 
-// wantConsentProtected asserts that another site cannot approve a request in a victim's browser (CSRF). A page of that site
-// sends the consent form of an attacker's request, and gets no code. In the attacker's browser such a form gets one. The
-// page can neither send the origin of the server nor cookies that SameSite withholds, so that either may protect the form.
+// wantConsentProtected asserts that another site cannot approve a request in a victim's browser (CSRF). A page of that
+// site sends the consent form of an attacker's request, and gets no code. In the attacker's browser such a form gets
+// one. The page can neither send the origin of the server nor cookies that SameSite withholds, so that either may
+// protect the form.
 func wantConsentProtected(t *T, attackers *browser.Browser, ask func() *check.Request) {
 	victims := t.NewBrowser()
 	// With prompt=consent the server asks even if the person has approved before (OIDC Core §3.1.2.1).
@@ -125,6 +127,7 @@ func bearsDecision(t *T, attackers *browser.Browser, ask func() *check.Request) 
 	empty := t.NewBrowser()
 	empty.Page = attackers.Page // the page of the form
 	if r := check.Ended(ask(), empty, empty.Submit(form)); r.Params.Get("code") != "" {
-		t.Blockedf("the consent form gets a code in a browser without cookies too, so that the code can stand for the person to whom the form was sent: the rule needs a server that keeps the sign-in in a cookie")
+		t.Blockedf("the consent form gets a code in a browser without cookies too, so that the code can stand for the " +
+			"person to whom the form was sent: the rule needs a server that keeps the sign-in in a cookie")
 	}
 }

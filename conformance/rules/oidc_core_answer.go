@@ -38,22 +38,26 @@ var oidcValidation = checks{
 		b, own := subAndBrowser(t, c)
 		ask := func(sub string) *check.Request { return asking(t, c, "id_token", "sub", map[string]any{"value": sub}) }
 		wantAnsweredWithCode(t, b, ask(own), "a request for the person's own sub")
-		t.WantNoCode(answered(t, b, ask("conformance-nobody")), "the requested sub is not that of the person who is signed in")
+		t.WantNoCode(answered(t, b, ask("conformance-nobody")),
+			"the requested sub is not that of the person who is signed in")
 	},
 	"OIDCCore/3.1.2.2/unknown-parameters-ignored": func(t *T) {
 		wantTaken(t, t.OpenID(t.Client(need.Code)).Set("conformance_unknown", "1"), "conformance_unknown")
 	},
 	"OIDCCore/3.1.2.2/error-answered": func(t *T) {
 		t.Code(t.OpenID(t.Client(need.Code)))
-		wantErrorBack(t, t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")), "the response_type is unknown")
+		wantErrorBack(t, t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")),
+			"the response_type is unknown")
 	},
 	"OIDCCore/3.1.2.3/nobody-signed-in": func(t *T) {
 		asked, response := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 		if asked {
 			return
 		}
-		if code := response.ErrorCode(); response.Params.Get("code") == "" && code != "login_required" && code != "interaction_required" {
-			t.Blockedf("it is unknown whether the server asks for a login: it shows no field for a user name or a password that the checks know (forms in the target names them): %s", response)
+		if code := response.ErrorCode(); response.Params.Get("code") == "" && code != "login_required" &&
+			code != "interaction_required" {
+			t.Blockedf("it is unknown whether the server asks for a login: it shows no field for a user name or a password "+
+				"that the checks know (forms in the target names them): %s", response)
 		}
 		t.At(response.Answer)
 		t.Failf("nobody is signed in, and the server does not ask for a login: %s", response)
@@ -94,7 +98,8 @@ func wantUnframed(t *T, a *wire.Answer) {
 		return
 	}
 	if browser.Parse(a).Scripted {
-		t.Skipf("the page at %s has no header against framing, and a script may prevent it: open the page in a frame to see it", wire.Bare(a.URL))
+		t.Skipf("the page at %s has no header against framing, and a script may prevent it: open the page in a frame to "+
+			"see it", wire.Bare(a.URL))
 	}
 	t.At(a)
 	t.Errorf("any site can frame the page at %s: %s, and there is no X-Frame-Options", wire.Bare(a.URL), why)
@@ -167,7 +172,8 @@ var oidcResponse = checks{
 	},
 	"OIDCCore/3.1.2.6/invalid-redirect-uri": func(t *T) {
 		begins(t, t.OpenID(t.Client(need.Code)))
-		for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)", "data:text/html,x", "not a uri"} {
+		for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)",
+			"data:text/html,x", "not a uri"} {
 			wantNoRedirect(t, t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri)))
 			wantNoRedirect(t, t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri).Set("prompt", "none")))
 		}

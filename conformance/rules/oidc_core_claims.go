@@ -23,7 +23,8 @@ func aScope(scope string) func(*T) {
 		claims := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scope)).Access)
 		for _, name := range known {
 			if claims[name] == nil {
-				t.Errorf("%s is missing for the scopes openid and %s, and is returned if all scopes with claims are requested", name, scope)
+				t.Errorf("%s is missing for the scopes openid and %s, and is returned if all scopes with claims are requested",
+					name, scope)
 			}
 		}
 	}
@@ -32,7 +33,8 @@ func aScope(scope string) func(*T) {
 // claimsOfScope returns the claims that a scope requests (OIDC Core §5.4).
 func claimsOfScope(scope string) []string {
 	return map[string][]string{
-		"profile": {"name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website",
+		"profile": {"name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile",
+			"picture", "website",
 			"gender", "birthdate", "zoneinfo", "locale", "updated_at"},
 		"email":   {"email", "email_verified"},
 		"address": {"address"},
@@ -82,12 +84,14 @@ func oidcCoreSeveral(t *T) {
 		}
 	}
 	if len(found) < 2 {
-		t.Skipf("the scopes with claims that the server lists return fewer than two claims for the person of the target: give this person more values, such as a name and an email address")
+		t.Skipf("the scopes with claims that the server lists return fewer than two claims for the person of the target: " +
+			"give this person more values, such as a name and an email address")
 	}
 	all := knownClaims(t)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if all[name] == nil {
-			t.Errorf("%s is returned for the scope %s, and is missing if all scopes with claims are requested together", name, found[name])
+			t.Errorf("%s is returned for the scope %s, and is missing if all scopes with claims are requested together", name,
+				found[name])
 		}
 	}
 }
@@ -103,7 +107,8 @@ var oidcClaims = checks{
 	"OIDCCore/5.5/userinfo": func(t *T) {
 		candidates := unasked(t, "userinfo", anyClaims)
 		name := slices.Sorted(maps.Keys(candidates))[0]
-		for _, how := range []any{nil, map[string]any{}, map[string]any{"essential": true}, map[string]any{"essential": false}} {
+		for _, how := range []any{nil, map[string]any{}, map[string]any{"essential": true},
+			map[string]any{"essential": false}} {
 			got := returned(t, "userinfo", asking(t, t.Client(need.Code), "userinfo", name, how))
 			if !reflect.DeepEqual(got[name], candidates[name]) || got["sub"] == nil {
 				t.Errorf("%s", claimed(name, how, got[name]))
@@ -133,7 +138,8 @@ var oidcClaims = checks{
 	},
 	"OIDCCore/5.5/members-ignored": func(t *T) {
 		name, value := requestable(t, "userinfo", anyClaims)
-		r := t.OpenID(t.Client(need.Code)).Set("claims", `{"conformance":{"x":1},"other":[1],"userinfo":{`+Quoted(name)+`:null}}`)
+		r := t.OpenID(t.Client(need.Code)).Set("claims", `{"conformance":{"x":1},"other":[1],"userinfo":{`+
+			Quoted(name)+`:null}}`)
 		tokens := tokensOf(t, wantTaken(t, r, "claims"))
 		if got := t.UserClaims(tokens.Access)[name]; !reflect.DeepEqual(got, value) {
 			t.Failf("beside unknown members, %s", claimed(name, nil, got))
@@ -149,14 +155,16 @@ var oidcClaims = checks{
 	"OIDCCore/5.5.1/essential-unknown": func(t *T) {
 		wantsClaimsParameter(t)
 		for _, where := range []string{"userinfo", "id_token"} {
-			claims := asks(where, map[string]any{"https://conformance.example/claim": map[string]any{"essential": true}, "conformance": nil})
+			claims := asks(where, map[string]any{"https://conformance.example/claim": map[string]any{"essential": true},
+				"conformance": nil})
 			wantTaken(t, t.OpenID(t.Client(need.Code)).Set("claims", claims), "claims")
 		}
 	},
 	"OIDCCore/5.5.1/members-ignored": func(t *T) {
 		name, value := requestable(t, "userinfo", anyClaims)
 		how := map[string]any{"essential": true}
-		if got := returned(t, "userinfo", asking(t, t.Client(need.Code), "userinfo", name, how))[name]; !reflect.DeepEqual(got, value) {
+		if got := returned(t, "userinfo", asking(t, t.Client(need.Code), "userinfo", name, how))[name]; !reflect.DeepEqual(
+			got, value) {
 			how = map[string]any{} // a server may leave out an essential claim too (§5.5.1)
 		}
 		how["conformance"] = 1
@@ -194,7 +202,8 @@ var oidcClaims = checks{
 		wantsClaimsParameter(t)
 		c := t.Client(need.Code)
 		t.Code(asking(t, c, "id_token", "acr", nil))
-		for _, how := range []map[string]any{{"value": "urn:conformance:unknown"}, {"values": []any{"urn:conformance:unknown", "urn:conformance:other"}}} {
+		for _, how := range []map[string]any{{"value": "urn:conformance:unknown"},
+			{"values": []any{"urn:conformance:unknown", "urn:conformance:other"}}} {
 			how["essential"] = true
 			r := t.Walk(t.NewBrowser(), asking(t, c, "id_token", "acr", how), true)
 			if t.ShowsLogin(r) {
@@ -209,7 +218,8 @@ var oidcClaims = checks{
 		// A server can name another acr for a login than for a session that goes on.
 		own := []any{t.IDToken(t.GrantIn(b, t.OpenID(c))).Claims["acr"], t.IDToken(t.GrantIn(b, t.OpenID(c))).Claims["acr"]}
 		claims := asks("id_token", map[string]any{"acr": map[string]any{"value": "urn:conformance:unknown"}})
-		for _, r := range []*check.Request{t.OpenID(c).Set("acr_values", "urn:conformance:unknown"), t.OpenID(c).Set("claims", claims)} {
+		for _, r := range []*check.Request{t.OpenID(c).Set("acr_values", "urn:conformance:unknown"),
+			t.OpenID(c).Set("claims", claims)} {
 			response := t.Walk(b, r, true)
 			wantCode(t, response, "a request for a voluntary acr that no login satisfies")
 			j := t.IDToken(tokensOf(t, response))
@@ -256,6 +266,7 @@ func subOfAnother(how func(sub string) map[string]any) func(*T) {
 		b, own := subAndBrowser(t, c)
 		wantAnsweredWithCode(t, b, asking(t, c, "id_token", "sub", how(own)), "a request for the person's own sub")
 		another := how("conformance-nobody")
-		t.WantNoCode(answered(t, b, asking(t, c, "id_token", "sub", another)), "sub was requested by "+Quoted(another)+", and is not that of the person who is signed in")
+		t.WantNoCode(answered(t, b, asking(t, c, "id_token", "sub", another)), "sub was requested by "+Quoted(another)+
+			", and is not that of the person who is signed in")
 	}
 }

@@ -29,7 +29,8 @@ func provider(t *T) check.Metadata {
 // wantsScope skips the check if the server does not list a scope.
 func wantsScope(t *T, scope string) {
 	if !provider(t).Lists("scopes_supported", scope) {
-		t.Skipf("the rule applies to a server that supports the scope %s: scopes_supported in its metadata does not list it", scope)
+		t.Skipf("the rule applies to a server that supports the scope %s: scopes_supported in its metadata does not list it",
+			scope)
 	}
 }
 
@@ -38,7 +39,8 @@ func wantsScope(t *T, scope string) {
 // OIDC Core §5.5: the parameter is optional, and the metadata says whether it is supported.
 func wantsClaimsParameter(t *T) {
 	if !provider(t).Is("claims_parameter_supported") {
-		t.Skipf("the rule applies to a server that supports the parameter claims: its metadata does not contain claims_parameter_supported: true")
+		t.Skipf("the rule applies to a server that supports the parameter claims: its metadata does not contain " +
+			"claims_parameter_supported: true")
 	}
 }
 
@@ -134,7 +136,8 @@ func errorResponse(t *T) *check.Response {
 		return silent
 	}
 	if !t.Has(need.User) {
-		t.Blockedf("prompt=none without a session gets no error, and the target has no person who could deny a request: %s", silent)
+		t.Blockedf("prompt=none without a session gets no error, and the target has no person who could deny a request: %s",
+			silent)
 	}
 	no := t.Walk(t.NewBrowser(), t.OpenID(c).Set("prompt", "consent"), false)
 	if no.Arrived() && no.Params.Get("code") == "" {
@@ -146,7 +149,8 @@ func errorResponse(t *T) *check.Response {
 	}
 	kind := t.Authorize(t.OpenID(c).Set("response_type", "conformance"))
 	if !kind.Arrived() || kind.Params.Get("code") != "" {
-		t.Blockedf("no error reached the redirect URI, neither for prompt=none without a session, nor for a denied request, nor for an unknown scope, "+
+		t.Blockedf("no error reached the redirect URI, neither for prompt=none without a session, nor for a denied "+
+			"request, nor for an unknown scope, "+
 			"nor for an unknown response_type: %s; %s; %s; %s", silent, no, unknown, kind)
 	}
 	return kind
@@ -160,10 +164,12 @@ func asking(t *T, c *target.Client, where, name string, how any) *check.Request 
 // wantSubCompared blocks the check unless a requested sub decides: the person's own gets a code, and that of nobody
 // gets none.
 func wantSubCompared(t *T, b *browser.Browser, c *target.Client, own string) {
-	wantAnsweredWithCode(t, b, asking(t, c, "id_token", "sub", map[string]any{"value": own}), "a request for the person's own sub")
+	wantAnsweredWithCode(t, b, asking(t, c, "id_token", "sub", map[string]any{"value": own}),
+		"a request for the person's own sub")
 	r := answered(t, b, asking(t, c, "id_token", "sub", map[string]any{"value": "conformance-nobody"}))
 	if r.Params.Get("code") != "" {
-		t.Blockedf("the server ignores a sub that is requested by claims, however it is written (OIDCCore/5.5.1/sub-of-another)")
+		t.Blockedf("the server ignores a sub that is requested by claims, however it is written " +
+			"(OIDCCore/5.5.1/sub-of-another)")
 	}
 }
 
@@ -200,7 +206,8 @@ func unasked(t *T, where string, names []string) map[string]any {
 		}
 	}
 	if len(found) == 0 {
-		t.Skipf("the rule needs a claim that the server does not return for the scope openid alone: give the person of the target a value for %s", strings.Join(names, " or "))
+		t.Skipf("the rule needs a claim that the server does not return for the scope openid alone: give the person of the "+
+			"target a value for %s", strings.Join(names, " or "))
 	}
 	return found
 }
@@ -219,7 +226,8 @@ func requestable(t *T, where string, names []string) (string, any) {
 			return name, candidates[name]
 		}
 	}
-	t.Blockedf("the parameter claims has no effect: it requested %s in %s, and none was returned (OIDCCore/5.5/userinfo, OIDCCore/5.5/id-token)", strings.Join(names, ", "), where)
+	t.Blockedf("the parameter claims has no effect: it requested %s in %s, and none was returned "+
+		"(OIDCCore/5.5/userinfo, OIDCCore/5.5/id-token)", strings.Join(names, ", "), where)
 	return "", nil
 }
 

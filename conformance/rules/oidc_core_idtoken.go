@@ -78,7 +78,8 @@ var oidcIDToken = checks{
 	},
 	"OIDCCore/2/auth-time-essential": func(t *T) {
 		wantsClaimsParameter(t)
-		wantNumber(t, t.IDToken(t.GrantFor(asking(t, t.Client(need.Code), "id_token", "auth_time", map[string]any{"essential": true}))), "auth_time")
+		wantNumber(t, t.IDToken(
+			t.GrantFor(asking(t, t.Client(need.Code), "id_token", "auth_time", map[string]any{"essential": true}))), "auth_time")
 	},
 	"OIDCCore/2/auth-time-always": func(t *T) {
 		wantNumber(t, t.SignIn(t.Client(need.Code)), "auth_time")
@@ -211,8 +212,8 @@ func wantNonce(t *T, tokens *check.Tokens, nonce string) {
 	t.Errorf("the nonce of the request was %q, and that of the ID token is %q", t.Clip(nonce, 40), t.Clip(text, 40))
 }
 
-// optional returns an optional claim of an ID token. Without it the check is skipped. A claim that is null has no value:
-// it should be left out (OIDC Core §13.3), which is a rule of its own.
+// optional returns an optional claim of an ID token. Without it the check is skipped. A claim that is null has no
+// value: it should be left out (OIDC Core §13.3), which is a rule of its own.
 func optional(t *T, j *jose.JWT, name string) any { return optionalOf(t, "ID tokens", j, name) }
 
 // optionalOf does the same for tokens of a certain kind.
@@ -245,7 +246,8 @@ func wantHash(t *T, j *jose.JWT, tokens *check.Tokens) {
 	}
 	want := jose.LeftHash(j.Algorithm(), tokens.Access)
 	if want == "" {
-		t.Skipf("the checks cannot calculate the hash for %s: use a client whose ID tokens are signed with another algorithm", j.Algorithm())
+		t.Skipf("the checks cannot calculate the hash for %s: use a client whose ID tokens are signed with another algorithm",
+			j.Algorithm())
 	}
 	if hash != any(want) {
 		t.At(tokens.Answer)

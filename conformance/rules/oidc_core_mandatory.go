@@ -59,7 +59,8 @@ var oidcSerialization = checks{
 			t.At(r.Answer)
 			t.Failf("the person's own sub gets a code if it is requested without escapes, and with escapes does not: %s", r)
 		}
-		t.WantNoCode(answered(t, b, escaped("conformance-nobody")), "the requested sub, written with escapes, is not that of the person who is signed in")
+		t.WantNoCode(answered(t, b, escaped("conformance-nobody")),
+			"the requested sub, written with escapes, is not that of the person who is signed in")
 	},
 	"OIDCCore/14/not-normalized": func(t *T) {
 		// Characters that NFC, NFD, NFKC and NFKD change, and what becomes of them.
@@ -71,7 +72,8 @@ var oidcSerialization = checks{
 		case undone.Replace(got) == undone.Replace(nonce):
 			t.Failf("the nonce of the request was %+q, and that of the ID token is %+q: the server normalizes it", nonce, got)
 		default:
-			t.Blockedf("the nonce of the ID token differs from that of the request in another way than by a normal form of Unicode: %+q (OIDCCore/2/nonce)", got)
+			t.Blockedf("the nonce of the ID token differs from that of the request in another way than by a normal form of "+
+				"Unicode: %+q (OIDCCore/2/nonce)", got)
 		}
 	},
 	"OIDCCore/14/code-points": func(t *T) {
@@ -125,7 +127,8 @@ var oidcMandatory = checks{
 		case published && !slices.Contains(list, "RS256"):
 			t.Failf("id_token_signing_alg_values_supported does not list RS256")
 		case !published && alg != "RS256":
-			t.Skipf("the server lists no algorithms, and the ID tokens of the client code have %s: register this client with RS256", alg)
+			t.Skipf("the server lists no algorithms, and the ID tokens of the client code have %s: register this client with "+
+				"RS256", alg)
 		}
 	},
 	"OIDCCore/15.1/rs256-by-default": func(t *T) {

@@ -30,7 +30,8 @@ var oidcPrompt = checks{
 			return
 		}
 		if asked, page := t.AsksPassword(b, another(t, t.OpenID(c), "prompt")); asked || page.Params.Get("code") == "" {
-			t.Skipf("the rule needs a server that answers a repeated request without a page: the same request without prompt gets no code at once either: %s", page)
+			t.Skipf("the rule needs a server that answers a repeated request without a page: the same request without prompt "+
+				"gets no code at once either: %s", page)
 		}
 		t.At(r.Answer)
 		t.Failf("the request gets a code without any page, and with prompt=none does not: %s", r)
@@ -82,7 +83,8 @@ var oidcPrompt = checks{
 			t.WantRemembered()
 			t.Blockedf("the rule needs a request with prompt=none that gets a code: without max_age it gets none either: %s", r)
 		}
-		wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")), "the login is more than one second old, and max_age is 1")
+		wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")),
+			"the login is more than one second old, and max_age is 1")
 	},
 	"OIDCCore/3.1.2.1/max-age-enough": func(t *T) {
 		c, b := t.Client(need.Code), t.NewBrowser()
@@ -144,7 +146,8 @@ var oidcHints = checks{
 func wantMaxAge(t *T, age string) {
 	b := t.NewBrowser()
 	olderThan(t, b, 1)
-	wantReauthentication(t, b, t.OpenID(t.Client(need.Code)).Set("max_age", age), "the login is more than one second old, and max_age is "+age)
+	wantReauthentication(t, b, t.OpenID(t.Client(need.Code)).Set("max_age", age),
+		"the login is more than one second old, and max_age is "+age)
 }
 
 // wantRenewed asserts that auth_time is the time of the new login that a parameter requires. If the server does not ask
@@ -193,7 +196,8 @@ func wantHintRefused(t *T, c *target.Client, forge func(hint string, j *jose.JWT
 	if err != nil {
 		t.Blockedf("the ID token cannot be read, so that none can be forged from it: %v", err)
 	}
-	wantAnsweredWithCode(t, b, t.OpenID(c).Set("id_token_hint", hint), "a request with the person's own ID token as id_token_hint")
+	wantAnsweredWithCode(t, b, t.OpenID(c).Set("id_token_hint", hint),
+		"a request with the person's own ID token as id_token_hint")
 	for _, forged := range forge(hint, j) {
 		t.WantNoCode(answered(t, b, t.OpenID(c).Set("id_token_hint", forged)), "the server did not issue the id_token_hint")
 	}

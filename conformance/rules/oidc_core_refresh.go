@@ -85,7 +85,8 @@ var oidcRefresh = checks{
 		first, second, tokens := refreshedIDToken(t, true)
 		if !reflect.DeepEqual(optionalOf(t, refreshedTokens, second, "auth_time"), optional(t, first, "auth_time")) {
 			t.At(tokens.Answer)
-			t.Failf("auth_time of the refreshed ID token is not that of the first one, although the person did not sign in again")
+			t.Failf("auth_time of the refreshed ID token is not that of the first one, although the person did not sign in " +
+				"again")
 		}
 	},
 	"OIDCCore/12.2/auth-time-of-own-login": oidcCoreAuthTimeOfOwnLogin,
@@ -125,7 +126,8 @@ func oidcCoreAuthTimeOfOwnLogin(t *T) {
 	t.WaitPast(own, 0)
 	elsewhere := loginTime(t, withMaxAge(t, t.NewBrowser()))
 	if elsewhere <= own {
-		t.Blockedf("the person signed in again later, in another browser, and auth_time of this login is not later (OIDCCore/2/auth-time-of-login)")
+		t.Blockedf("the person signed in again later, in another browser, and auth_time of this login is not later " +
+			"(OIDCCore/2/auth-time-of-login)")
 	}
 	tokens := withID(t, t.Granted(t.Refresh(c, granted.Refresh)))
 	if got := optionalOf(t, refreshedTokens, t.IDToken(tokens), "auth_time"); got == any(elsewhere) {
@@ -144,8 +146,8 @@ func withoutOffline(tokens *check.Tokens) bool {
 }
 
 // wantAsked asserts that a client gets no refresh token for offline access without a question to the person. A server
-// that never asks the person about this client can have their consent otherwise, or ignore offline_access: then the check
-// is skipped.
+// that never asks the person about this client can have their consent otherwise, or ignore offline_access: then the
+// check is skipped.
 func wantAsked(t *T, c *target.Client) {
 	wantsScope(t, "offline_access")
 	r := settled(t, t.Walk(t.NewBrowser(), t.OpenID(c, "offline_access").Set("prompt", "consent"), true))
@@ -153,7 +155,8 @@ func wantAsked(t *T, c *target.Client) {
 		return
 	}
 	if plain := t.Walk(t.NewBrowser(), t.OpenID(c).Set("prompt", "consent"), true); !plain.Asked {
-		t.Skipf("the rule needs a client %s about which the server asks the person: with prompt=consent it never asks, and may have the consent in another way", c.Role)
+		t.Skipf("the rule needs a client %s about which the server asks the person: with prompt=consent it never asks, and "+
+			"may have the consent in another way", c.Role)
 	}
 	tokens := tokensOf(t, r)
 	if tokens.Refresh == "" || withoutOffline(tokens) {
@@ -175,7 +178,8 @@ func refreshes(t *T, c *target.Client) { t.Granted(t.Refresh(c, t.GrantOffline(c
 // the server's time has changed.
 func refreshedIDToken(t *T, later bool) (first, second *jose.JWT, tokens *check.Tokens) {
 	c := t.Client(need.Code)
-	granted := t.WithRefresh(c, t.GrantIn(t.NewBrowser(), t.Refreshable(c).Set("max_age", "36000").Set("nonce", t.Random())))
+	granted := t.WithRefresh(c,
+		t.GrantIn(t.NewBrowser(), t.Refreshable(c).Set("max_age", "36000").Set("nonce", t.Random())))
 	first = t.IDToken(granted)
 	if later {
 		t.WaitPast(first.Number("iat"), 0)

@@ -145,7 +145,8 @@ func plainGrant(t *T) *check.Tokens {
 	}
 	tokens := tokensOf(t, r)
 	if slices.Contains(strings.Fields(tokens.Scope), "openid") {
-		t.Skipf("the rule applies to a server that issues tokens without the scope openid: here it grants this scope although it was not requested")
+		t.Skipf("the rule applies to a server that issues tokens without the scope openid: here it grants this scope " +
+			"although it was not requested")
 	}
 	return tokens
 }
@@ -157,7 +158,8 @@ func wantUnderstood(t *T, r *check.Response, method string) {
 	case r.Arrived():
 	case r.Stuck == "" && r.Answer.Status >= http.StatusBadRequest:
 		t.At(r.Answer)
-		t.Failf("an authentication request by %s is answered with %s, and neither with the login page nor with a response to the client", method, r.Answer)
+		t.Failf("an authentication request by %s is answered with %s, and neither with the login page nor with a response "+
+			"to the client", method, r.Answer)
 	default:
 		t.Blockedf("it is unknown whether the server has read the request by %s: %s", method, r)
 	}

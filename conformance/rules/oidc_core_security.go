@@ -33,7 +33,8 @@ var oidcSecurity = checks{
 			return
 		}
 		if liveToken(t, access)["aud"] == nil {
-			t.Failf("no resource can see whether it is the audience of an access token: the introspection response has no aud, and the token is no JWT with aud")
+			t.Failf("no resource can see whether it is the audience of an access token: the introspection response has no " +
+				"aud, and the token is no JWT with aud")
 		}
 	},
 	"OIDCCore/16.8/scope": func(t *T) {
@@ -116,14 +117,16 @@ var oidcSecurity = checks{
 func oidcCoreNo307(t *T) {
 	c, redirected := t.Client(need.Code), false
 	ask := func() *check.Request { return t.OpenID(c) }
-	for what, r := range []*check.Response{t.Walk(t.NewBrowser(), ask(), true), t.Walk(t.NewBrowser(), ask().Set("prompt", "consent"), false), t.Silently(t.NewBrowser(), ask())} {
+	for what, r := range []*check.Response{t.Walk(t.NewBrowser(), ask(), true),
+		t.Walk(t.NewBrowser(), ask().Set("prompt", "consent"), false), t.Silently(t.NewBrowser(), ask())} {
 		if r.Location == "" {
 			continue
 		}
 		redirected = true
 		if r.Answer.Status == http.StatusTemporaryRedirect {
 			t.At(r.Answer)
-			t.Failf("the browser was redirected to the client with %s, %s", r.Answer, []string{"after a login", "after the person had denied", "by prompt=none"}[what])
+			t.Failf("the browser was redirected to the client with %s, %s", r.Answer,
+				[]string{"after a login", "after the person had denied", "by prompt=none"}[what])
 		}
 	}
 	if !redirected {

@@ -36,7 +36,8 @@ var oidcSigning = checks{
 		c := t.Client(need.Code)
 		j := t.SignIn(c)
 		if strings.HasPrefix(j.Algorithm(), "HS") {
-			t.Skipf("the ID tokens of the client code have the algorithm %s, which uses no published key: register this client with RS256", j.Algorithm())
+			t.Skipf("the ID tokens of the client code have the algorithm %s, which uses no published key: register this "+
+				"client with RS256", j.Algorithm())
 		}
 		wantSignature(t, j, c)
 	},
@@ -109,7 +110,8 @@ func oidcCoreKid(t *T) {
 	j := t.SignIn(t.Client(need.Code))
 	shown := t.Last()
 	if strings.HasPrefix(j.Algorithm(), "HS") {
-		t.Skipf("the ID tokens of the client code have the algorithm %s, which uses no published key: register this client with RS256", j.Algorithm())
+		t.Skipf("the ID tokens of the client code have the algorithm %s, which uses no published key: register this client "+
+			"with RS256", j.Algorithm())
 	}
 	keys := t.Keys()
 	if len(keys) < 2 {
@@ -132,7 +134,8 @@ var knownAlgorithm = regexp.MustCompile(`^((HS|RS|ES|PS)(256|384|512)|ES256K|EdD
 func signedByHMAC(t *T, tokens *check.Tokens) *jose.JWT {
 	j := t.IDToken(tokens)
 	if j.Algorithm() != "HS256" {
-		t.Blockedf("alg of the ID token of the client hs256 is %s: register this client with id_token_signed_response_alg HS256", j.Algorithm())
+		t.Blockedf("alg of the ID token of the client hs256 is %s: register this client with id_token_signed_response_alg "+
+			"HS256", j.Algorithm())
 	}
 	return j
 }

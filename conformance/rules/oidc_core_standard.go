@@ -25,25 +25,28 @@ func knownClaims(t *T) map[string]any {
 	return t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scopes...)).Access)
 }
 
-// skipWithoutValue skips the check because UserInfo returns none of the claims. A person of a server that offers none of
-// them has no value to be given.
+// skipWithoutValue skips the check because UserInfo returns none of the claims. A person of a server that offers none
+// of them has no value to be given.
 func skipWithoutValue(t *T, names ...string) {
 	m, all := provider(t), strings.Join(names, " or ")
 	_, listsClaims := m.List("claims_supported")
 	_, listsScopes := m.List("scopes_supported")
-	offered := !listsClaims || !listsScopes || slices.ContainsFunc(names, func(name string) bool { return m.Lists("claims_supported", name) })
+	offered := !listsClaims || !listsScopes ||
+		slices.ContainsFunc(names, func(name string) bool { return m.Lists("claims_supported", name) })
 	for _, scope := range claimScopes(m) {
-		offered = offered || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(claimsOfScope(scope), name) })
+		offered = offered ||
+			slices.ContainsFunc(names, func(name string) bool { return slices.Contains(claimsOfScope(scope), name) })
 	}
 	if !offered {
-		t.Skipf("the rule applies to a server that offers the claim %s: its metadata lists neither the claim nor a scope for it", all)
+		t.Skipf("the rule applies to a server that offers the claim %s: its metadata lists neither the claim nor a scope "+
+			"for it", all)
 	}
 	t.Skipf("UserInfo returns no %s for the person of the target: give this person a value", all)
 }
 
 // aClaim checks the form of optional claims. If the target's person has no value for any of them, the
-// check is skipped. A claim that is null or empty has no value: it should be left out (OIDC Core §5.3.2), which is a rule
-// of its own.
+// check is skipped. A claim that is null or empty has no value: it should be left out (OIDC Core §5.3.2), which is a
+// rule of its own.
 func aClaim(names []string, wrong func(value any) string) func(*T) {
 	return func(t *T) {
 		claims, seen := knownClaims(t), false
@@ -100,7 +103,8 @@ var (
 
 // oidcStandardClaims has the checks of the rules about standard claims (OIDC Core §5.1).
 var oidcStandardClaims = checks{
-	"OIDCCore/5.1/texts": aClaim([]string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username",
+	"OIDCCore/5.1/texts": aClaim([]string{"sub", "name", "given_name", "family_name", "middle_name", "nickname",
+		"preferred_username",
 		"profile", "picture", "website", "email", "gender", "birthdate", "zoneinfo", "locale", "phone_number"}, notText),
 	"OIDCCore/5.1/email-verified":        aClaim([]string{"email_verified"}, notTrueOrFalse),
 	"OIDCCore/5.1/phone-number-verified": aClaim([]string{"phone_number_verified"}, notTrueOrFalse),
@@ -132,10 +136,12 @@ var oidcStandardClaims = checks{
 	"OIDCCore/5.1/verified-phone-number": func(t *T) {
 		claims := knownClaims(t)
 		if claims["phone_number_verified"] != true {
-			t.Skipf("UserInfo has no phone_number_verified: true for the person of the target: give this person a verified number")
+			t.Skipf("UserInfo has no phone_number_verified: true for the person of the target: give this person a verified " +
+				"number")
 		}
 		if number, _ := claims["phone_number"].(string); !phoneForm.MatchString(number) {
-			t.Failf("phone_number_verified is true, and phone_number is %s, which is no number of E.164", Quoted(claims["phone_number"]))
+			t.Failf("phone_number_verified is true, and phone_number is %s, which is no number of E.164",
+				Quoted(claims["phone_number"]))
 		}
 	},
 	"OIDCCore/5.1/urls": aClaim([]string{"profile", "picture", "website"}, func(value any) string {
@@ -180,8 +186,12 @@ var oidcStandardClaims = checks{
 }
 
 // registeredClaims are those in the registry "JSON Web Token Claims" that are about people and logins.
-var registeredClaims = []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
-	"website", "email", "email_verified", "gender", "birthdate", "zoneinfo", "locale", "phone_number", "phone_number_verified", "address", "updated_at",
-	"iss", "aud", "exp", "nbf", "iat", "jti", "azp", "nonce", "auth_time", "at_hash", "c_hash", "acr", "amr", "sub_jwk", "sid", "scope", "client_id",
-	"roles", "groups", "entitlements", "_claim_names", "_claim_sources", "sub_id", "events", "cnf", "verified_claims", "place_of_birth", "nationalities",
+var registeredClaims = []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname",
+	"preferred_username", "profile", "picture",
+	"website", "email", "email_verified", "gender", "birthdate", "zoneinfo", "locale", "phone_number",
+	"phone_number_verified", "address", "updated_at",
+	"iss", "aud", "exp", "nbf", "iat", "jti", "azp", "nonce", "auth_time", "at_hash", "c_hash", "acr", "amr", "sub_jwk",
+	"sid", "scope", "client_id",
+	"roles", "groups", "entitlements", "_claim_names", "_claim_sources", "sub_id", "events", "cnf", "verified_claims",
+	"place_of_birth", "nationalities",
 	"birth_family_name", "birth_given_name", "birth_middle_name", "salutation", "title", "msisdn", "also_known_as"}

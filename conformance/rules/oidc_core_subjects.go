@@ -25,13 +25,15 @@ func oidcCoreNormal(t *T) {
 		}
 		object, _ := value.(map[string]any)
 		for _, inner := range slices.Sorted(maps.Keys(object)) {
-			if isAboutPerson(inner) && claims[inner] == nil && name != "address" && !strings.HasPrefix(name, "_") && name != "verified_claims" {
+			if isAboutPerson(inner) && claims[inner] == nil && name != "address" && !strings.HasPrefix(name, "_") &&
+				name != "verified_claims" {
 				t.Errorf("%s is inside of the member %s", inner, name)
 			}
 		}
 	}
 	if direct == 0 {
-		t.Skipf("UserInfo returns no standard claim but sub for the person of the target: give this person a value, such as a name")
+		t.Skipf("UserInfo returns no standard claim but sub for the person of the target: give this person a value, such " +
+			"as a name")
 	}
 }
 
@@ -39,20 +41,23 @@ func oidcCoreNormal(t *T) {
 var oidcRequestObjects = checks{
 	"OIDCCore/6.1/not-supported": func(t *T) {
 		if provider(t).Is("request_parameter_supported") {
-			t.Skipf("the rule applies to a server without request objects: the metadata of this one contains request_parameter_supported: true")
+			t.Skipf("the rule applies to a server without request objects: the metadata of this one contains " +
+				"request_parameter_supported: true")
 		}
 		c, mark := t.Client(need.Code), t.Random()
 		t.Code(t.OpenID(c))
 		r := t.Authorize(t.OpenID(c).Set("request", requestObject(t, c, mark)))
 		if r.Params.Get("state") == mark || r.ErrorCode() == "invalid_request_object" {
-			t.Skipf("the rule applies to a server without request objects: this one reads them, although its metadata does not say so")
+			t.Skipf("the rule applies to a server without request objects: this one reads them, although its metadata does " +
+				"not say so")
 		}
 		t.WantRedirectError(r, "request_not_supported")
 	},
 	"OIDCCore/6.2/not-supported": func(t *T) {
 		// OIDC Discovery §3: the default is true.
 		if provider(t)["request_uri_parameter_supported"] != false {
-			t.Skipf("the rule applies to a server whose metadata contains request_uri_parameter_supported: false; without this member the server supports request_uri by default")
+			t.Skipf("the rule applies to a server whose metadata contains request_uri_parameter_supported: false; without " +
+				"this member the server supports request_uri by default")
 		}
 		t.Code(t.OpenID(t.Client(need.Code)))
 		r := t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt")
@@ -67,8 +72,9 @@ var oidcRequestObjects = checks{
 
 // requestObject returns an unsigned request object of a client, with a state.
 func requestObject(t *T, c *target.Client, state string) string {
-	return jose.Unsigned("." + jose.Encoded(map[string]any{"iss": c.ID, "aud": t.Issuer(), "response_type": "code", "client_id": c.ID,
-		"redirect_uri": c.RedirectURI(), "scope": "openid", "state": state}) + ".")[0]
+	return jose.Unsigned("." +
+		jose.Encoded(map[string]any{"iss": c.ID, "aud": t.Issuer(), "response_type": "code", "client_id": c.ID,
+			"redirect_uri": c.RedirectURI(), "scope": "openid", "state": state}) + ".")[0]
 }
 
 // oidcSubjects has the checks of the rules about subject identifiers (OIDC Core §8).
@@ -88,9 +94,11 @@ var oidcSubjects = checks{
 			return
 		}
 		if provider(t).Lists("subject_types_supported", "pairwise") {
-			t.Skipf("the rule needs clients code and second with public subjects: their sub differs, and the server supports pairwise subjects")
+			t.Skipf("the rule needs clients code and second with public subjects: their sub differs, and the server supports " +
+				"pairwise subjects")
 		}
-		t.Failf("the clients code and second get different subs of the same person, and the server does not list pairwise subjects")
+		t.Failf("the clients code and second get different subs of the same person, and the server does not list pairwise " +
+			"subjects")
 	},
 	"OIDCCore/8/pairwise-differs": func(t *T) {
 		wantSectors(t, need.Code, need.Pairwise)
@@ -103,7 +111,8 @@ var oidcSubjects = checks{
 		wantSectors(t, need.Pairwise, need.Elsewhere)
 		one, other := t.Subject(t.SignIn(t.Client(need.Pairwise))), t.Subject(t.SignIn(t.Client(need.Elsewhere)))
 		if one == other {
-			t.Failf("the clients pairwise and elsewhere, whose redirect URIs have different hosts, get the same sub of the same person")
+			t.Failf("the clients pairwise and elsewhere, whose redirect URIs have different hosts, get the same sub of the " +
+				"same person")
 		}
 	},
 	"OIDCCore/8.1/deterministic": func(t *T) {
@@ -154,13 +163,15 @@ func isAboutPerson(name string) bool {
 // may be equal (OIDC Core §8.1).
 func wantSectors(t *T, one, other Need) {
 	if wire.ParseURL(t.Client(one).RedirectURI()).Hostname() == wire.ParseURL(t.Client(other).RedirectURI()).Hostname() {
-		t.Skipf("the redirect URIs of the clients %s and %s have the same host: register them with different hosts", one, other)
+		t.Skipf("the redirect URIs of the clients %s and %s have the same host: register them with different hosts",
+			one, other)
 	}
 	// OIDC Discovery §3: a server that does not list the type may have registered the client with it all the same.
 	registered := t.Client(other).Registration
 	if types, listed := t.Metadata().List("subject_types_supported"); listed && !slices.Contains(types, "pairwise") &&
 		(registered == nil || registered.Text("subject_type") != "pairwise") {
-		t.Skipf("subject_types_supported is %q, and no answer of the server says that the client %s has pairwise subjects", types, other)
+		t.Skipf("subject_types_supported is %q, and no answer of the server says that the client %s has pairwise subjects",
+			types, other)
 	}
 }
 

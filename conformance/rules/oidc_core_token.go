@@ -41,7 +41,9 @@ var oidcToken = checks{
 			t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authentication request")
 		}
 	},
-	"OIDCCore/3.1.3.2/redirect-uri-once-named": func(t *T) { wantBound(t, func() *check.Request { return t.OpenID(t.Client(need.Code)) }) },
+	"OIDCCore/3.1.3.2/redirect-uri-once-named": func(t *T) {
+		wantBound(t, func() *check.Request { return t.OpenID(t.Client(need.Code)) })
+	},
 	"OIDCCore/3.1.3.2/code-of-authentication": func(t *T) {
 		c := t.Client(need.Code)
 		code := ownCode(t, t.OpenID(c))
@@ -148,14 +150,17 @@ var oidcClients = checks{
 		for _, name := range []string{"iss", "sub", "aud", "jti", "exp"} {
 			t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{name: nil})), "it has no "+name)
 		}
-		t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{"iss": "conformance-" + t.Random()})), "its iss is not the client")
+		t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{"iss": "conformance-" + t.Random()})),
+			"its iss is not the client")
 	},
 	"OIDCCore/9/assertion-audience": func(t *T) {
-		t.WantRefused(asKey(t, keyClient(t).Asserting(nil, map[string]any{"aud": "https://other.example"})), "its aud is another server")
+		t.WantRefused(asKey(t, keyClient(t).Asserting(nil, map[string]any{"aud": "https://other.example"})),
+			"its aud is another server")
 	},
 	"OIDCCore/9/assertion-once": wantAssertionOnce,
 	"OIDCCore/9/assertion-expires": func(t *T) {
-		t.WantRefused(asKey(t, keyClient(t).Asserting(nil, map[string]any{"exp": time.Now().Unix() - 300})), "it expired five minutes ago")
+		t.WantRefused(asKey(t, keyClient(t).Asserting(nil, map[string]any{"exp": time.Now().Unix() - 300})),
+			"it expired five minutes ago")
 	},
 	"OIDCCore/9/assertion-other-claims": wantOtherClaims,
 }

@@ -158,7 +158,8 @@ func plainJSON(t *T, a *wire.Answer) {
 		t.Blockedf("there is no UserInfo response: %s", a)
 	}
 	if a.MediaType() == "application/jwt" {
-		t.Skipf("the rule needs a client code that gets UserInfo responses as JSON: this one registered signed or encrypted ones")
+		t.Skipf("the rule needs a client code that gets UserInfo responses as JSON: this one registered signed or " +
+			"encrypted ones")
 	}
 }
 
@@ -209,7 +210,8 @@ func signedUserInfo(t *T, tokens *check.Tokens) *jose.JWT {
 	a := t.UserInfo(tokens.Access)
 	j, err := jose.Read(string(a.Body))
 	if a.Status != http.StatusOK || err != nil {
-		t.Blockedf("the UserInfo response for the client signed is not signed (%s, Content-Type %q): register the client with userinfo_signed_response_alg", a, a.Header.Get("Content-Type"))
+		t.Blockedf("the UserInfo response for the client signed is not signed (%s, Content-Type %q): register the client "+
+			"with userinfo_signed_response_alg", a, a.Header.Get("Content-Type"))
 	}
 	return j
 }

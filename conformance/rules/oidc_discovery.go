@@ -26,8 +26,10 @@ var oidcDiscoveryEndpoints = checks{
 	"OIDCDiscovery/3/token-endpoint": func(t *T) {
 		m := discoveredMetadata(t)
 		types, _ := m.List("response_types_supported")
-		if code := func(kind string) bool { return strings.Contains(kind, "code") }; len(types) > 0 && !slices.ContainsFunc(types, code) {
-			t.Skipf("the rule applies to a server with a flow that has a token endpoint: response_types_supported is %q, so it supports the implicit flow only", types)
+		if code := func(kind string) bool { return strings.Contains(kind, "code") }; len(types) > 0 &&
+			!slices.ContainsFunc(types, code) {
+			t.Skipf("the rule applies to a server with a flow that has a token endpoint: response_types_supported is %q, so "+
+				"it supports the implicit flow only", types)
 		}
 		wantSecure(t, m, need.Token)
 	},
@@ -65,7 +67,8 @@ var oidcDiscoveryDocument = checks{
 	"OIDCDiscovery/4.2/no-empty-claims":          func(t *T) { wantNothingEmpty(t, discoveredMetadata(t)) },
 	"OIDCDiscovery/4.3/issuer-identical": func(t *T) {
 		if issuer := discoveredMetadata(t).Text("issuer"); issuer != t.Issuer() {
-			t.Failf("the issuer is %q, but the address was formed from %q: if that is a mistake in the target, correct issuer", issuer, t.Issuer())
+			t.Failf("the issuer is %q, but the address was formed from %q: if that is a mistake in the target, correct issuer",
+				issuer, t.Issuer())
 		}
 	},
 	"OIDCDiscovery/4.3/issuer-in-id-token": func(t *T) { wantIssOfIDToken(t, t.Issuer()) },
@@ -83,8 +86,10 @@ func discoveryAddress(t *T) string {
 func getDiscovery(t *T) *wire.Answer {
 	t.Require(need.OpenID)
 	a := t.Get(discoveryAddress(t))
-	if found := t.MetadataAddress(); found != discoveryAddress(t) && found != "" && a.JSON()["issuer"] == nil && a.Status < http.StatusInternalServerError {
-		t.Skipf("the rule applies to a server that publishes metadata for OpenID Connect: the metadata is only at %s, and not at %s", found, discoveryAddress(t))
+	if found := t.MetadataAddress(); found != discoveryAddress(t) && found != "" && a.JSON()["issuer"] == nil &&
+		a.Status < http.StatusInternalServerError {
+		t.Skipf("the rule applies to a server that publishes metadata for OpenID Connect: the metadata is only at %s, and "+
+			"not at %s", found, discoveryAddress(t))
 	}
 	return a
 }
@@ -103,8 +108,8 @@ func claimScopes(m check.Metadata) []string {
 	return slices.DeleteFunc(slices.Clone(allScopes), func(s string) bool { return !m.Lists("scopes_supported", s) })
 }
 
-// claimByClaims requests all claims that the scopes return, and the scope openid alone does not, by the parameter claims.
-// It returns the names of these claims, and of those that came.
+// claimByClaims requests all claims that the scopes return, and the scope openid alone does not, by the parameter
+// claims. It returns the names of these claims, and of those that came.
 func claimByClaims(t *T, m check.Metadata) (asked, came []string) {
 	c := t.Client(need.Code)
 	told := func(r *check.Request) map[string]any { return t.UserClaims(t.GrantFor(r).Access) }
@@ -117,7 +122,8 @@ func claimByClaims(t *T, m check.Metadata) (asked, came []string) {
 		}
 	}
 	if len(asked) == 0 {
-		t.Skipf("no scope returns a claim that the scope openid does not return too: give the person of the target a name or an email address")
+		t.Skipf("no scope returns a claim that the scope openid does not return too: give the person of the target a name " +
+			"or an email address")
 	}
 	got := told(t.OpenID(c).Set("claims", asks("userinfo", request)))
 	for _, name := range asked {

@@ -17,11 +17,13 @@ var oidcDiscoveryValues = checks{
 			t.Failf("the scope openid returns no ID token")
 		}
 	},
-	"OIDCDiscovery/3/scopes-of-core-listed":    oidcDiscoveryScopesOfCoreListed,
-	"OIDCDiscovery/3/response-types-supported": func(t *T) { wantList(t, discoveredMetadata(t), "response_types_supported") },
-	"OIDCDiscovery/3/response-types-true":      func(t *T) { wantResponseTypes(t, discoveredMetadata(t)) },
-	"OIDCDiscovery/3/response-modes-true":      func(t *T) { wantResponseModes(t, discoveredMetadata(t)) },
-	"OIDCDiscovery/3/grant-types-true":         func(t *T) { wantGrantTypes(t, discoveredMetadata(t)) },
+	"OIDCDiscovery/3/scopes-of-core-listed": oidcDiscoveryScopesOfCoreListed,
+	"OIDCDiscovery/3/response-types-supported": func(t *T) {
+		wantList(t, discoveredMetadata(t), "response_types_supported")
+	},
+	"OIDCDiscovery/3/response-types-true": func(t *T) { wantResponseTypes(t, discoveredMetadata(t)) },
+	"OIDCDiscovery/3/response-modes-true": func(t *T) { wantResponseModes(t, discoveredMetadata(t)) },
+	"OIDCDiscovery/3/grant-types-true":    func(t *T) { wantGrantTypes(t, discoveredMetadata(t)) },
 	"OIDCDiscovery/3/acr-values-true": func(t *T) {
 		list := optionalList(t, discoveredMetadata(t), "acr_values_supported")
 		acr := t.SignIn(t.Client(need.Code)).Text("acr")
@@ -41,21 +43,29 @@ var oidcDiscoveryValues = checks{
 	},
 	"OIDCDiscovery/3/subject-types-true":     func(t *T) { wantSubjectType(t, need.Code, need.Second) },
 	"OIDCDiscovery/3/subject-types-pairwise": func(t *T) { wantSubjectType(t, need.Code, need.Pairwise) },
-	"OIDCDiscovery/3/id-token-algorithms":    func(t *T) { wantList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported") },
+	"OIDCDiscovery/3/id-token-algorithms": func(t *T) {
+		wantList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported")
+	},
 	"OIDCDiscovery/3/id-token-algorithms-rs256": func(t *T) {
-		if list := metadataList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported"); !slices.Contains(list, "RS256") {
+		if list := metadataList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported"); !slices.Contains(list,
+			"RS256") {
 			t.Failf("id_token_signing_alg_values_supported is %q, without RS256", list)
 		}
 	},
-	"OIDCDiscovery/3/id-token-algorithms-true": func(t *T) { wantAlgorithmListed(t, t.SignIn(t.Client(need.Code)).Algorithm()) },
+	"OIDCDiscovery/3/id-token-algorithms-true": func(t *T) {
+		wantAlgorithmListed(t, t.SignIn(t.Client(need.Code)).Algorithm())
+	},
 	"OIDCDiscovery/3/id-token-algorithms-hs256": func(t *T) {
 		algorithm := t.SignIn(t.Client(need.HS256)).Algorithm()
 		if !strings.HasPrefix(algorithm, "HS") {
-			t.Skipf("the server signs the ID token of the client hs256 with %s: register id_token_signed_response_alg HS256 for it", algorithm)
+			t.Skipf("the server signs the ID token of the client hs256 with %s: register id_token_signed_response_alg HS256 "+
+				"for it", algorithm)
 		}
 		wantAlgorithmListed(t, algorithm)
 	},
-	"OIDCDiscovery/3/id-token-algorithms-not-none": func(t *T) { wantNoUnsigned(t, discoveredMetadata(t), "id_token_signing_alg_values_supported") },
+	"OIDCDiscovery/3/id-token-algorithms-not-none": func(t *T) {
+		wantNoUnsigned(t, discoveredMetadata(t), "id_token_signing_alg_values_supported")
+	},
 	"OIDCDiscovery/3/encryption": func(t *T) {
 		m := discoveredMetadata(t)
 		for _, what := range []string{"id_token", "userinfo", "request_object"} {
@@ -93,8 +103,10 @@ var oidcDiscoveryValues = checks{
 	"OIDCDiscovery/3/claim-types-true": func(t *T) {
 		m := discoveredMetadata(t)
 		claims := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), claimScopes(m)...)).Access)
-		if claims["_claim_names"] != nil && !m.Lists("claim_types_supported", "aggregated") && !m.Lists("claim_types_supported", "distributed") {
-			t.Failf("UserInfo has _claim_names, but claim_types_supported is %s, with neither aggregated nor distributed", Quoted(m["claim_types_supported"]))
+		if claims["_claim_names"] != nil && !m.Lists("claim_types_supported", "aggregated") &&
+			!m.Lists("claim_types_supported", "distributed") {
+			t.Failf("UserInfo has _claim_names, but claim_types_supported is %s, with neither aggregated nor distributed",
+				Quoted(m["claim_types_supported"]))
 		}
 	},
 	"OIDCDiscovery/3/claims-supported": func(t *T) { wantList(t, discoveredMetadata(t), "claims_supported") },
@@ -129,10 +141,12 @@ var oidcDiscoveryValues = checks{
 		t.At(response.Answer)
 		switch {
 		case response.ErrorCode() == "request_uri_not_supported":
-			t.Failf("the server answers request_uri_not_supported, but request_uri_parameter_supported is %s (the default is true)", Quoted(said))
+			t.Failf("the server answers request_uri_not_supported, but request_uri_parameter_supported is %s (the default is "+
+				"true)", Quoted(said))
 		case response.Params.Get("code") != "":
 			// Nothing is at this address, so that a server that reads it issues no code.
-			t.Failf("the server ignores request_uri, but request_uri_parameter_supported is %s (the default is true)", Quoted(said))
+			t.Failf("the server ignores request_uri, but request_uri_parameter_supported is %s (the default is true)",
+				Quoted(said))
 		}
 	},
 	"OIDCDiscovery/3/locales": oidcDiscoveryLocales,
@@ -149,7 +163,8 @@ func oidcDiscoveryScopesOfCoreListed(t *T) {
 		if code == "" {
 			continue
 		}
-		if given := t.Granted(t.Redeem(&check.Code{Value: code, Request: r})).Scope; slices.Contains(strings.Fields(given), scope) {
+		if given := t.Granted(t.Redeem(&check.Code{Value: code, Request: r})).Scope; slices.Contains(strings.Fields(given),
+			scope) {
 			t.Errorf("the scope %s is granted, but not listed", scope)
 		}
 	}
@@ -169,7 +184,8 @@ func oidcDiscoveryClaimsParameterTrue(t *T) {
 	const impossible = `{"id_token":{"acr":{"essential":true,"values":["urn:example:conformance"]}}}`
 	if t.Authorize(t.OpenID(t.Client(need.Code)).Set("claims", impossible)).Params.Get("code") != "" {
 		t.At(shown)
-		t.Failf("claims_parameter_supported is true, but the parameter has no effect: UserInfo returns none of the claims that it requested (%s), and an essential acr that does not exist is ignored", strings.Join(asked, ", "))
+		t.Failf("claims_parameter_supported is true, but the parameter has no effect: UserInfo returns none of the claims "+
+			"that it requested (%s), and an essential acr that does not exist is ignored", strings.Join(asked, ", "))
 	}
 }
 
@@ -203,12 +219,14 @@ func wantSubjectType(t *T, one, other Need) {
 		kind, are = "pairwise", "differ"
 	}
 	if !slices.Contains(list, kind) {
-		t.Failf("the subjects of one person at the clients %s and %s %s, but subject_types_supported is %q", one, other, are, list)
+		t.Failf("the subjects of one person at the clients %s and %s %s, but subject_types_supported is %q", one,
+			other, are, list)
 	}
 }
 
 func wantAlgorithmListed(t *T, algorithm string) {
-	if list := metadataList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported"); !slices.Contains(list, algorithm) {
+	if list := metadataList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported"); !slices.Contains(list,
+		algorithm) {
 		t.Failf("an ID token is signed with %q, but id_token_signing_alg_values_supported is %q", algorithm, list)
 	}
 }

@@ -16,7 +16,8 @@ var oidcFormPost = checks{
 	"OIDCFormPost/2/parameters-in-form": func(t *T) {
 		r, f := postedBack(t, t.Request(t.Client(need.Code)))
 		if f.Values.Get("code") == "" || f.Values.Get("state") != r.Request.Params.Get("state") {
-			t.Failf("the form has a code: %t, and the state of the request: %t", f.Values.Get("code") != "", f.Values.Get("state") == r.Request.Params.Get("state"))
+			t.Failf("the form has a code: %t, and the state of the request: %t", f.Values.Get("code") != "",
+				f.Values.Get("state") == r.Request.Params.Get("state"))
 		}
 	},
 	"OIDCFormPost/2/code-works": func(t *T) {
@@ -37,7 +38,8 @@ var oidcFormPost = checks{
 	},
 	"OIDCFormPost/2/not-in-address": func(t *T) {
 		r, f := postedBack(t, t.Request(t.Client(need.Code)))
-		if code := withCode(t, f); strings.Contains(f.Action, r.Request.Params.Get("state")) || strings.Contains(f.Action, code) {
+		if code := withCode(t, f); strings.Contains(f.Action, r.Request.Params.Get("state")) ||
+			strings.Contains(f.Action, code) {
 			t.Failf("the address to which the form is sent contains the code or the state")
 		}
 	},
@@ -78,8 +80,8 @@ var oidcFormPost = checks{
 	},
 }
 
-// postedBack sends a request with response_mode=form_post, and returns the form on the last page. If the server does not
-// support this mode, the check is skipped.
+// postedBack sends a request with response_mode=form_post, and returns the form on the last page. If the server does
+// not support this mode, the check is skipped.
 func postedBack(t *T, r *check.Request) (*check.Response, *browser.Form) {
 	response := t.Authorize(r.Set("response_mode", "form_post"))
 	if response.Answer == nil {
@@ -94,9 +96,11 @@ func postedBack(t *T, r *check.Request) (*check.Response, *browser.Form) {
 		}
 	}
 	if !t.Metadata().Lists("response_modes_supported", "form_post") {
-		t.Skipf("the rule applies to a server that supports the response mode form_post: here the metadata does not list it, and a request with it ends without a form")
+		t.Skipf("the rule applies to a server that supports the response mode form_post: here the metadata does not list " +
+			"it, and a request with it ends without a form")
 	}
-	t.Blockedf("the metadata lists the response mode form_post, but a request with it ends without a form: %s", response.Outcome())
+	t.Blockedf("the metadata lists the response mode form_post, but a request with it ends without a form: %s",
+		response.Outcome())
 	return nil, nil
 }
 

@@ -35,7 +35,8 @@ var oidcLogoutRequest = checks{
 	"OIDCRPLogout/2/asks-without-hint": func(t *T) {
 		logsOut(t)
 		v := t.Visit(need.Logout)
-		for _, request := range []url.Values{{}, wire.Params("client_id", v.Client.ID), t.LogoutRequest(v, "client_id", v.Client.ID)} {
+		for _, request := range []url.Values{{}, wire.Params("client_id", v.Client.ID),
+			t.LogoutRequest(v, "client_id", v.Client.ID)} {
 			wantNoEffect(t, v, request, "the request has no id_token_hint, and the person was not asked")
 		}
 	},
@@ -48,12 +49,14 @@ var oidcLogoutRequest = checks{
 		v := t.Visit(need.Logout)
 		d := t.Logout(v.Browser, wire.Params("client_id", v.Client.ID))
 		if d.Away == "" && d.Answer.Status >= http.StatusBadRequest {
-			t.Skipf("the rule applies to a server that asks the person: this one answers a logout request without id_token_hint with %s", d.Answer)
+			t.Skipf("the rule applies to a server that asks the person: this one answers a logout request without "+
+				"id_token_hint with %s", d.Answer)
 		}
 		if !d.Confirmed && t.StillSignedIn(v) {
 			usablePage(t, d)
 			t.At(d.Answer)
-			t.Skipf("the rule applies to a server that asks the person: this one answers a logout request without id_token_hint with %s, asks nothing and ends no session", d.Answer)
+			t.Skipf("the rule applies to a server that asks the person: this one answers a logout request without "+
+				"id_token_hint with %s, asks nothing and ends no session", d.Answer)
 		}
 		wantSignedOut(t, v, d)
 	},
@@ -130,7 +133,8 @@ var oidcLogoutRedirect = checks{
 		redirectsAfterLogout(t)
 		c := t.Client(need.Logout)
 		uri := c.PostLogoutRedirectURIs[0]
-		for _, wrong := range []string{"https://attacker.example/", uri + "/more", uri + "&more=1", strings.ToUpper(uri), c.RedirectURI() + "x"} {
+		for _, wrong := range []string{"https://attacker.example/", uri + "/more", uri + "&more=1", strings.ToUpper(uri),
+			c.RedirectURI() + "x"} {
 			v := t.Visit(need.Logout)
 			request := wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", wrong)
 			t.WantNotSent(t.Logout(v.Browser, request), wire.ParseURL(wrong).String())
@@ -148,7 +152,8 @@ var oidcLogoutRedirect = checks{
 	"OIDCRPLogout/4/invalid-not-used": func(t *T) {
 		asksWithoutHint(t)
 		v := t.Visit(need.Logout)
-		for _, request := range []url.Values{t.LogoutRequest(v, "id_token_hint", "conformance"), t.LogoutRequest(v, "client_id", "conformance-"+t.Random()),
+		for _, request := range []url.Values{t.LogoutRequest(v, "id_token_hint", "conformance"),
+			t.LogoutRequest(v, "client_id", "conformance-"+t.Random()),
 			t.LogoutRequest(v, "id_token_hint", v.Tokens.Access)} {
 			wantNoEffect(t, v, request, "the request is invalid")
 		}

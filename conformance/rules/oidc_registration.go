@@ -10,7 +10,9 @@ import (
 
 // oidcClientMetadata has the checks of the rules about client metadata (OIDC Registration §2).
 var oidcClientMetadata = checks{
-	"OIDCRegistration/2/id-token-not-unsigned": func(t *T) { wantNotRegistered(t, map[string]any{"id_token_signed_response_alg": "none"}) },
+	"OIDCRegistration/2/id-token-not-unsigned": func(t *T) {
+		wantNotRegistered(t, map[string]any{"id_token_signed_response_alg": "none"})
+	},
 	"OIDCRegistration/2/secret-for-hmac": func(t *T) {
 		wantNotRegistered(t, map[string]any{"id_token_signed_response_alg": "HS256", "token_endpoint_auth_method": "none"})
 	},
@@ -52,7 +54,8 @@ func registeredRequest(t *T, c *target.Client, a *check.Made) *check.Request {
 	// RFC 7591 §2, §3.2.1: the answer says which scopes the client can use.
 	if registered, has := a.JSON()["scope"].(string); has && r.Params.Has("scope") {
 		may := strings.Fields(registered)
-		scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")), func(name string) bool { return !slices.Contains(may, name) })
+		scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")),
+			func(name string) bool { return !slices.Contains(may, name) })
 		r.Set("scope", strings.Join(scopes, " "))
 		if len(scopes) == 0 {
 			r.Del("scope") // the server chooses
@@ -69,7 +72,8 @@ func wantNotRegistered(t *T, metadata map[string]any) {
 		same = same && Quoted(a.JSON()[name]) == Quoted(value)
 	}
 	// A server may give a secret to a client whose method is none, so that it can sign.
-	if a.Status/100 == 2 && same && (metadata["id_token_signed_response_alg"] != "HS256" || a.Text("client_secret") == "") {
+	if a.Status/100 == 2 && same &&
+		(metadata["id_token_signed_response_alg"] != "HS256" || a.Text("client_secret") == "") {
 		t.Errorf("the server registered a client with %s", Quoted(metadata))
 	}
 }

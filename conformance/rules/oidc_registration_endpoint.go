@@ -33,7 +33,9 @@ var oidcRegistrationEndpoint = checks{
 			t.Failf("the response (%s) is no JSON object with error", a)
 		}
 	},
-	"OIDCRegistration/3.3/status-400":           func(t *T) { t.WantStatus(refusedRegistration(t), http.StatusBadRequest) },
+	"OIDCRegistration/3.3/status-400": func(t *T) {
+		t.WantStatus(refusedRegistration(t), http.StatusBadRequest)
+	},
 	"OIDCRegistration/4/configuration-endpoint": wantReadable,
 	"OIDCRegistration/4.4/invalid-token":        func(t *T) { wantUnreadable(t, func(*wire.Answer) {}) },
 }

@@ -24,7 +24,8 @@ type guarded struct {
 func protectedAPI(t *T) *guarded {
 	address := t.API().URL
 	if a := t.Get(address); a.Status/100 == 2 {
-		t.Blockedf("the api answers %s without a token, so it shows nothing about tokens: name an address under api.url that needs one", a)
+		t.Blockedf("the api answers %s without a token, so it shows nothing about tokens: name an address under api.url "+
+			"that needs one", a)
 	}
 	invented := t.Get(address, wire.Bearer("conformance-"+t.Random()))
 	return &guarded{t, address, invented.Status != http.StatusForbidden}
@@ -57,7 +58,8 @@ func (r guarded) wantKept(a *wire.Answer, why string) {
 // refused blocks the check, because the resource refused a new token.
 func (r guarded) refused(a *wire.Answer) {
 	r.t.At(a)
-	r.t.Blockedf("the api answers %s to a new token: name an address under api.url that accepts the tokens of the client %s", a, aTokenRequest(r.t).client.Role)
+	r.t.Blockedf("the api answers %s to a new token: name an address under api.url that accepts the tokens of the "+
+		"client %s", a, aTokenRequest(r.t).client.Role)
 }
 
 // withQuery returns the address of the resource with a token in the query.
@@ -69,7 +71,8 @@ func (r guarded) withQuery(token string) string {
 // parameter, like any that it does not know.
 func (r guarded) skipIfHeaderOnly(token string) {
 	if a := r.t.Get(r.withQuery(token)); !r.accepted(a) {
-		r.t.Skipf("the api ignores a token in the query, which is no method of its own: the rule needs one that accepts tokens in the query")
+		r.t.Skipf("the api ignores a token in the query, which is no method of its own: the rule needs one that accepts " +
+			"tokens in the query")
 	}
 }
 
@@ -90,7 +93,8 @@ type challenge struct {
 }
 
 // A part of WWW-Authenticate is the name of a scheme, or a parameter of the scheme before it.
-var challengePart = regexp.MustCompile("^[\\s,]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\\s*=\\s*(\"(?:[^\"\\\\]|\\\\.)*\"|[^\\s,\"]+))?")
+var challengePart = regexp.MustCompile(
+	"^[\\s,]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\\s*=\\s*(\"(?:[^\"\\\\]|\\\\.)*\"|[^\\s,\"]+))?")
 
 // challengesOf returns the challenges in an answer.
 func challengesOf(a *wire.Answer) []challenge {

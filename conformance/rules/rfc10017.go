@@ -22,10 +22,13 @@ var rfc10017 = checks{
 	"RFC10017/6.3.3.4/revocation": func(t *T) {
 		wantCallable(t, http.MethodPost, t.Endpoint(need.Revocation), "authorization", "content-type")
 	},
-	"RFC10017/6.3.3.4/userinfo": func(t *T) { wantCallable(t, http.MethodGet, t.Endpoint(need.UserInfo), "authorization") },
+	"RFC10017/6.3.3.4/userinfo": func(t *T) {
+		wantCallable(t, http.MethodGet, t.Endpoint(need.UserInfo), "authorization")
+	},
 	"RFC10017/6.3.3.4/challenge": func(t *T) {
 		a := t.Get(t.Endpoint(need.UserInfo), crossOrigin, wire.Bearer("conformance-"+t.Random()))
-		if said := strings.ToLower(a.Header.Get("Access-Control-Expose-Headers")); said != "*" && !strings.Contains(said, "www-authenticate") {
+		if said := strings.ToLower(a.Header.Get("Access-Control-Expose-Headers")); said != "*" &&
+			!strings.Contains(said, "www-authenticate") {
 			t.Failf("Access-Control-Expose-Headers is %q", said)
 		}
 	},
@@ -51,12 +54,14 @@ func wantCallable(t *T, method, address string, headers ...string) {
 	readable := func(a *wire.Answer) {
 		if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != site {
 			t.At(a)
-			t.Failf("a script of %s cannot read the response of %s to %s: Access-Control-Allow-Origin is %q", site, place(address), a.Method, allowed)
+			t.Failf("a script of %s cannot read the response of %s to %s: Access-Control-Allow-Origin is %q", site,
+				place(address), a.Method, allowed)
 		}
 	}
 	if len(headers) > 0 {
 		// The browser sends no credentials with this request.
-		a := t.Send(http.MethodOptions, address, "", "", origin, wire.Header("Access-Control-Request-Method", method), wire.Header("Access-Control-Request-Headers", strings.Join(headers, ",")))
+		a := t.Send(http.MethodOptions, address, "", "", origin, wire.Header("Access-Control-Request-Method", method),
+			wire.Header("Access-Control-Request-Headers", strings.Join(headers, ",")))
 		if a.Status/100 != 2 {
 			t.Failf("the preflight request is answered with %s", a)
 		}
@@ -66,7 +71,8 @@ func wantCallable(t *T, method, address string, headers ...string) {
 			// Fetch: the asterisk does not stand for Authorization.
 			if !strings.Contains(said, name) && (name == "authorization" || !strings.Contains(said, "*")) {
 				t.At(a)
-				t.Failf("the preflight request to %s is answered with Access-Control-Allow-Headers %q, without %s", place(address), said, name)
+				t.Failf("the preflight request to %s is answered with Access-Control-Allow-Headers %q, without %s", place(address),
+					said, name)
 			}
 		}
 	}

@@ -15,7 +15,8 @@ import (
 var badScopes = []string{"conformance-unknown", "\"\\"}
 
 // OnLoopback is the reason for which rules about TLS are skipped on this machine.
-const OnLoopback = "the server is on this machine, so that nobody can read its connections without TLS: to check this rule, use a server with https addresses"
+const OnLoopback = "the server is on this machine, so that nobody can read its connections without TLS: to check " +
+	"this rule, use a server with https addresses"
 
 // wantTLS asserts that addresses use https. If some use http where only this machine or a private network can listen,
 // and the others are correct, the check is skipped.
@@ -40,10 +41,11 @@ func wantTLS(t *T, addresses ...string) {
 	}
 }
 
-const inPrivateNetwork = "the issuer of the target has http and is in a private network, as a container in a build is, and only machines in that network can listen: use a target whose addresses have https"
+const inPrivateNetwork = "the issuer of the target has http and is in a private network, as a container in a build " +
+	"is, and only machines in that network can listen: use a target whose addresses have https"
 
-// hasIssuersHost reports whether the target names an issuer with http at the host of an address. Another http address in
-// a private network can be a mistake of the server, for example behind a proxy that terminates TLS.
+// hasIssuersHost reports whether the target names an issuer with http at the host of an address. Another http address
+// in a private network can be a mistake of the server, for example behind a proxy that terminates TLS.
 func hasIssuersHost(t *T, u *url.URL) bool {
 	issuer := wire.ParseURL(t.Issuer())
 	return issuer.Scheme == "http" && issuer.Hostname() == u.Hostname()
@@ -83,12 +85,14 @@ func place(address string) string {
 
 // ledElsewhere blocks the check, because the browser was sent to an address that is no redirect URI.
 func ledElsewhere(t *T, r *check.Response) {
-	t.Blockedf("the browser was sent to %s, which is no redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Origin(r.Location))
+	t.Blockedf("the browser was sent to %s, which is no redirect URI: if it is a page of the server, name its origin in "+
+		"the target under origins", wire.Origin(r.Location))
 }
 
 // ledToClient reports whether the browser was sent to a registered redirect URI of the client.
 func ledToClient(r *check.Response) bool {
-	return slices.ContainsFunc(r.Request.Client.RedirectURIs, func(uri string) bool { return wire.SamePlace(r.Location, uri) })
+	return slices.ContainsFunc(r.Request.Client.RedirectURIs,
+		func(uri string) bool { return wire.SamePlace(r.Location, uri) })
 }
 
 // ledTo reports whether the browser was sent to a redirect URI, with the query of that URI.
@@ -121,7 +125,8 @@ func wantASCII(t *T, name, text string) {
 func wantScheme(t *T, a *wire.Answer, scheme string) {
 	if !slices.ContainsFunc(challengesOf(a), func(c challenge) bool { return strings.EqualFold(c.scheme, scheme) }) {
 		t.At(a)
-		t.Errorf("WWW-Authenticate is %q, want the scheme %s", strings.Join(a.Header.Values("WWW-Authenticate"), ", "), scheme)
+		t.Errorf("WWW-Authenticate is %q, want the scheme %s", strings.Join(a.Header.Values("WWW-Authenticate"), ", "),
+			scheme)
 	}
 }
 

@@ -30,7 +30,8 @@ var rfc6749Authorization = checks{
 		case first.Status == http.StatusMethodNotAllowed || first.Status >= 500:
 			t.Failf("a request by GET is answered with %s", first)
 		case first.Status >= 400:
-			t.Blockedf("a request of the client code is answered with %s: its id or its redirect URI can be wrong in the target", first)
+			t.Blockedf("a request of the client code is answered with %s: its id or its redirect URI can be wrong in the target",
+				first)
 		}
 	},
 	"RFC6749/3.1/post": func(t *T) {
@@ -51,13 +52,15 @@ var rfc6749Authorization = checks{
 		}
 		empty := settled(t, t.Authorize(t.Request(c).Set("scope", "")))
 		if empty.Outcome() != without.Outcome() {
-			t.Failf("a request with an empty scope ends with %s, but one without scope with %s", empty.Outcome(), without.Outcome())
+			t.Failf("a request with an empty scope ends with %s, but one without scope with %s", empty.Outcome(),
+				without.Outcome())
 		}
 	},
 	"RFC6749/3.1/unknown-ignored": func(t *T) {
 		c := t.Client(need.Code)
 		t.Code(t.Request(c))
-		wantCode(t, t.Authorize(t.Request(c).Set("conformance_unknown", "1")), "a request with the parameter conformance_unknown")
+		wantCode(t, t.Authorize(t.Request(c).Set("conformance_unknown", "1")),
+			"a request with the parameter conformance_unknown")
 	},
 	"RFC6749/3.1/not-repeated": func(t *T) {
 		c := t.Client(need.Code)

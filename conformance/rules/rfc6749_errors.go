@@ -32,7 +32,8 @@ var rfc6749Errors = checks{
 		r := aTokenRequest(t)
 		c := withBasic(t, r.client)
 		r.granted(t)
-		both := t.Post(t.Endpoint(need.Token), r.with("client_id", c.ID, "client_secret", c.Secret), wire.Basic(c.ID, c.Secret))
+		both := t.Post(t.Endpoint(need.Token), r.with("client_id", c.ID, "client_secret", c.Secret),
+			wire.Basic(c.ID, c.Secret))
 		t.WantRefused(both, "the client authenticated in the header and in the body")
 	},
 	"RFC6749/5.2/invalid-client": func(t *T) {
@@ -54,7 +55,8 @@ var rfc6749Errors = checks{
 	"RFC6749/5.2/invalid-grant": func(t *T) {
 		c := t.Client(need.Code)
 		verifier, _ := check.NewPKCE()
-		code := wire.Params("grant_type", "authorization_code", "code", "conformance-"+t.Random(), "redirect_uri", c.RedirectURI(), "code_verifier", verifier)
+		code := wire.Params("grant_type", "authorization_code", "code", "conformance-"+t.Random(), "redirect_uri",
+			c.RedirectURI(), "code_verifier", verifier)
 		wantTokenError(t, t.Token(c, code), "invalid_grant")
 	},
 	"RFC6749/5.2/invalid-refresh-token": func(t *T) {
@@ -65,10 +67,12 @@ var rfc6749Errors = checks{
 	"RFC6749/5.2/unauthorized-client": func(t *T) {
 		a := t.ByCredentials(t.Client(need.Code), t.Client(need.Code).Credentials())
 		if a.Granted() {
-			t.Skipf("the server issues tokens to the client code by client credentials: the rule needs a client that may not use this grant")
+			t.Skipf("the server issues tokens to the client code by client credentials: the rule needs a client that may not " +
+				"use this grant")
 		}
 		if a.Text("error") == "unsupported_grant_type" && !offersMachine(t) {
-			t.Skipf("the rule applies to a server with the client credentials grant: without it unsupported_grant_type is correct")
+			t.Skipf("the rule applies to a server with the client credentials grant: without it unsupported_grant_type is " +
+				"correct")
 		}
 		t.At(a)
 		wantTokenError(t, a, "unauthorized_client")
@@ -140,7 +144,8 @@ func wantTokens(t *T, a *wire.Answer) *check.Tokens {
 // clientTaken blocks the check if the server refused the client's credentials, which another rule checks.
 func clientTaken(t *T, a *wire.Answer) {
 	if a.Text("error") == "invalid_client" {
-		t.Blockedf("the server answers invalid_client, as if the client or its secret were wrong, and does not judge the request: %s", a.Failure())
+		t.Blockedf("the server answers invalid_client, as if the client or its secret were wrong, and does not judge the "+
+			"request: %s", a.Failure())
 	}
 }
 

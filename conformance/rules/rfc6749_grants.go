@@ -49,7 +49,8 @@ var rfc6749Grants = checks{
 		c := t.Client(need.Machine)
 		wantAuthenticated(t, c, aTokenRequest(t).fresh)
 		t.WantRefused(t.ByCredentials(c, c.With(strings.ToUpper(c.Secret)+"x")), "the secret was wrong")
-		t.WantRefused(t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "client_credentials")), "the client is unknown")
+		t.WantRefused(t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "client_credentials")),
+			"the client is unknown")
 	},
 	"RFC6749/4.4.3/granted": func(t *T) {
 		c := t.Client(need.Machine)

@@ -40,8 +40,12 @@ var rfc6749Redemption = checks{
 	"RFC6749/4.1.3/code-valid": func(t *T) {
 		wantWhole(t, t.Code(t.Request(t.Client(need.Code))))
 	},
-	"RFC6749/4.1.3/redirect-uri-present":      func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Several)) }) },
-	"RFC6749/4.1.3/only-redirect-uri-present": func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Code)) }) },
+	"RFC6749/4.1.3/redirect-uri-present": func(t *T) {
+		wantBound(t, func() *check.Request { return t.Request(t.Client(need.Several)) })
+	},
+	"RFC6749/4.1.3/only-redirect-uri-present": func(t *T) {
+		wantBound(t, func() *check.Request { return t.Request(t.Client(need.Code)) })
+	},
 	"RFC6749/4.1.3/redirect-uri-identical": func(t *T) {
 		c := t.Client(need.Several)
 		t.Grant(c)
@@ -74,9 +78,11 @@ func wantBound(t *T, request func() *check.Request) {
 	t.GrantFor(request())
 	unbound := request().Del("code_challenge", "code_challenge_method")
 	if r := settled(t, t.Authorize(unbound)); r.Params.Get("code") != "" {
-		t.WantRefused(t.Token(c, formWithout(t.CodeOf(r), "redirect_uri")), "the request has no redirect_uri, and the code no code_challenge")
+		t.WantRefused(t.Token(c, formWithout(t.CodeOf(r), "redirect_uri")),
+			"the request has no redirect_uri, and the code no code_challenge")
 	}
-	t.WantRefused(t.Token(c, formWithout(t.Code(request()), "redirect_uri", "code_verifier")), "the request has neither redirect_uri nor code_verifier")
+	t.WantRefused(t.Token(c, formWithout(t.Code(request()), "redirect_uri", "code_verifier")),
+		"the request has neither redirect_uri nor code_verifier")
 }
 
 // wantAuthenticated asserts that a token request of a confidential client is refused without its secret and with a
@@ -105,7 +111,8 @@ func Spoilt(token string) []string {
 	if token[middle] == 'x' {
 		other = "y"
 	}
-	all := []string{token + "A", token[:len(token)-1], token[1:], token[:middle], token[:middle] + other + token[middle+1:]}
+	all := []string{token + "A", token[:len(token)-1], token[1:], token[:middle],
+		token[:middle] + other + token[middle+1:]}
 	if upper := strings.ToUpper(token); upper != token {
 		all = append(all, upper)
 	}

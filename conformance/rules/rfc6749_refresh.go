@@ -93,7 +93,8 @@ func rfc6749ScopeNotWidened(t *T) {
 		}
 		return
 	}
-	t.Skipf("the rule needs a server that issues a refresh token for less than the scope %q: it issues none, or one for the whole scope", strings.Join(all, " "))
+	t.Skipf("the rule needs a server that issues a refresh token for less than the scope %q: it issues none, or one for "+
+		"the whole scope", strings.Join(all, " "))
 }
 
 func rfc6749NewTokenSameScope(t *T) {
@@ -105,7 +106,8 @@ func rfc6749NewTokenSameScope(t *T) {
 	case narrow.Refresh == "" || narrow.Refresh == first.Refresh:
 		t.Skipf("the server returns no new refresh token: the rule needs a server that replaces it")
 	case narrow.Scope != "" && !sameWords(narrow.Scope, less):
-		t.Skipf("the server returns the scope %q for a refresh with the scope %q: the rule needs a server that grants less if it is asked for less", narrow.Scope, less)
+		t.Skipf("the server returns the scope %q for a refresh with the scope %q: the rule needs a server that grants less "+
+			"if it is asked for less", narrow.Scope, less)
 	}
 	whole := t.WantGranted(t.Refresh(c, narrow.Refresh))
 	if whole.Scope != "" && !sameWords(whole.Scope, first.Scope) {
@@ -118,7 +120,8 @@ func rfc6749NewTokenSameScope(t *T) {
 func lessScope(t *T, scopes []string) string {
 	i := slices.IndexFunc(scopes, func(name string) bool { return name != "openid" && name != "offline_access" })
 	if i < 0 {
-		t.Skipf("the client code has no scope that a refresh can leave out: name two in the target, other than openid and offline_access")
+		t.Skipf("the client code has no scope that a refresh can leave out: name two in the target, other than openid and " +
+			"offline_access")
 	}
 	return strings.Join(slices.Delete(slices.Clone(scopes), i, i+1), " ")
 }

@@ -35,7 +35,8 @@ var rfc6749Security = checks{
 		}
 		t.CodeOf(r)
 		if !t.Has(need.OpenID) {
-			t.Skipf("the person was not asked, and can have approved the client public before: revoke this approval at the server")
+			t.Skipf("the person was not asked, and can have approved the client public before: revoke this approval at the " +
+				"server")
 		}
 		t.Failf("a public client received a code for a request with prompt=consent, but the person was not asked")
 	},
@@ -65,8 +66,12 @@ var rfc6749Security = checks{
 	"RFC6749/10.8/tls": func(t *T) {
 		wantTLS(t, t.Endpoint(need.Authorization), t.Endpoint(need.Token))
 	},
-	"RFC6749/10.10/tokens-cannot-be-guessed":        func(t *T) { wantBits(t, 128, func() string { return someTokens(t).Access }) },
-	"RFC6749/10.10/tokens-cannot-be-guessed-at-all": func(t *T) { wantBits(t, 160, func() string { return someTokens(t).Access }) },
+	"RFC6749/10.10/tokens-cannot-be-guessed": func(t *T) {
+		wantBits(t, 128, func() string { return someTokens(t).Access })
+	},
+	"RFC6749/10.10/tokens-cannot-be-guessed-at-all": func(t *T) {
+		wantBits(t, 160, func() string { return someTokens(t).Access })
+	},
 	"RFC6749/10.10/codes-cannot-be-guessed": func(t *T) {
 		c := t.Client(need.Code)
 		wantBits(t, 128, func() string { return t.Code(t.Request(c)).Value })
@@ -132,14 +137,16 @@ func askRestricted(t *T) *wire.Answer {
 	lesser := lesserScope(t)
 	whole := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", api.Scope)
 	if !whole.Granted() {
-		t.Skipf("the server issues no token with the scope %s to the client machine: the rule needs it as a control: %s", api.Scope, whole.Failure())
+		t.Skipf("the server issues no token with the scope %s to the client machine: the rule needs it as a control: %s",
+			api.Scope, whole.Failure())
 	}
 	if a := t.Get(api.Restricted, wire.Bearer(check.TokensOf(whole).Access)); a.Status/100 != 2 {
 		t.Blockedf("the resource %s refuses a token with the scope %s too: %s", api.Restricted, api.Scope, a)
 	}
 	less := t.Machine("scope", lesser)
 	if slices.Contains(strings.Fields(less.Scope), api.Scope) { // RFC 6749 §3.3: a server may ignore the requested scope
-		t.Skipf("the server grants the client machine the scope %q although it requested only %s: the rule needs a token without %s", less.Scope, lesser, api.Scope)
+		t.Skipf("the server grants the client machine the scope %q although it requested only %s: the rule needs a token "+
+			"without %s", less.Scope, lesser, api.Scope)
 	}
 	return t.Get(api.Restricted, wire.Bearer(less.Access))
 }

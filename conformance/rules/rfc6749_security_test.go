@@ -35,7 +35,8 @@ func TestVariableBits(t *testing.T) {
 		"hexadecimal": {func(int) string { return hex.EncodeToString(bytes(16)) }, true},
 		"UUID": {func(int) string {
 			b := bytes(16)
-			return fmt.Sprintf("%x-%x-4%s-8%s-%x", b[:4], b[4:6], hex.EncodeToString(b[6:8])[1:], hex.EncodeToString(b[8:10])[1:], b[10:])
+			return fmt.Sprintf("%x-%x-4%s-8%s-%x", b[:4], b[4:6], hex.EncodeToString(b[6:8])[1:],
+				hex.EncodeToString(b[8:10])[1:], b[10:])
 		}, true},
 		"25 lower-case":       {func(int) string { return of(lower, 25) }, true},
 		"40 digits":           {func(int) string { return of(lower[:10], 40) }, true},

@@ -19,7 +19,8 @@ var rfc6749TokenEndpoint = checks{
 		r := aTokenRequest(t)
 		c := withBasic(t, r.client)
 		r.granted(t)
-		t.WantRefused(t.Get(wire.WithQuery(t.Endpoint(need.Token), r.fresh()), wire.Basic(c.ID, c.Secret)), "it was asked for by GET")
+		t.WantRefused(t.Get(wire.WithQuery(t.Endpoint(need.Token), r.fresh()), wire.Basic(c.ID, c.Secret)),
+			"it was asked for by GET")
 	},
 	"RFC6749/3.2/empty-is-absent": func(t *T) {
 		c := t.Client(need.Machine)
@@ -56,7 +57,8 @@ var rfc6749TokenEndpoint = checks{
 			return
 		}
 		if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
-			t.Skipf("no scope was requested and none is returned: the rule needs a client introspection, because only introspection shows which scope was granted")
+			t.Skipf("no scope was requested and none is returned: the rule needs a client introspection, because only " +
+				"introspection shows which scope was granted")
 		}
 		if scope, _ := t.Introspected(got.Access)["scope"].(string); scope != "" {
 			t.At(got.Answer)
@@ -134,7 +136,8 @@ func rfc6749DefaultOrRefused(t *T) {
 		}
 	}
 	t.At(a)
-	t.Blockedf("the client machine gets no token, neither without scope nor with one: %s. Name its scope in the target under clients.machine.scope", a.Failure())
+	t.Blockedf("the client machine gets no token, neither without scope nor with one: %s. Name its scope in the target "+
+		"under clients.machine.scope", a.Failure())
 }
 
 // wantToldScope asserts that the response to a request with an unknown scope says that the token lacks it.
@@ -196,10 +199,12 @@ func wantBasic(t *T) {
 	}
 	if body := t.Post(t.Endpoint(need.Token), r.fresh(), wire.InBody(r.client.ID, r.client.Secret)); !body.Granted() {
 		t.At(a)
-		t.Blockedf("the client %s gets no token, neither with its secret in HTTP Basic nor in the body: %s. The target can be wrong", r.client.Role, a.Failure())
+		t.Blockedf("the client %s gets no token, neither with its secret in HTTP Basic nor in the body: %s. The target can "+
+			"be wrong", r.client.Role, a.Failure())
 	}
 	t.At(a)
-	t.Failf("the secret of the client %s is accepted in the body, but not in HTTP Basic: %s. If the client is registered for client_secret_post, say so in the target under auth", r.client.Role, a.Failure())
+	t.Failf("the secret of the client %s is accepted in the body, but not in HTTP Basic: %s. If the client is "+
+		"registered for client_secret_post, say so in the target under auth", r.client.Role, a.Failure())
 }
 
 // percentEncoded encodes every character, even if it is not necessary.

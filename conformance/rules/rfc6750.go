@@ -180,7 +180,8 @@ func rfc6750LifetimeLimited(t *T) {
 		return
 	}
 	if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
-		t.Skipf("the response has no expires_in, and the token is no JWT with exp: the rule needs a client introspection, because only introspection shows the lifetime")
+		t.Skipf("the response has no expires_in, and the token is no JWT with exp: the rule needs a client introspection, " +
+			"because only introspection shows the lifetime")
 	}
 	if _, told := t.Introspected(tokens.Access)["exp"].(float64); !told {
 		t.Failf("neither expires_in of the response nor exp of introspection limits the lifetime")
@@ -193,7 +194,8 @@ func rfc6750Audience(t *T) {
 		return
 	}
 	if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
-		t.Skipf("the token is no JWT with aud: the rule needs a client introspection, because only introspection shows the audience")
+		t.Skipf("the token is no JWT with aud: the rule needs a client introspection, because only introspection shows the " +
+			"audience")
 	}
 	object := t.Introspected(token)
 	if object["active"] != true {
@@ -237,7 +239,8 @@ func wantPrivate(t *T, a *wire.Answer) {
 		t.Skipf("the rule applies to a resource that accepts a token in the query: this one answers %s", a)
 	}
 	// RFC 9111 §5.2.2.5: no-store is more than private.
-	if said := strings.ToLower(strings.Join(a.Header.Values("Cache-Control"), ",")); !strings.Contains(said, "private") && !strings.Contains(said, "no-store") {
+	if said := strings.ToLower(strings.Join(a.Header.Values("Cache-Control"), ",")); !strings.Contains(said, "private") &&
+		!strings.Contains(said, "no-store") {
 		t.Failf("the token in the query, which appears in logs and histories, is accepted, and Cache-Control is %q", said)
 	}
 }

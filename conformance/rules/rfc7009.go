@@ -123,7 +123,8 @@ var rfc7009 = checks{
 		t.WantError(a, "invalid_client")
 	},
 	"RFC7009/2.3/cors": func(t *T) {
-		a := t.Post(t.Endpoint(need.Revocation), wire.Params("token", "conformance"), t.Client(need.Code).Credentials(), wire.Header("Origin", "https://spa.example"))
+		a := t.Post(t.Endpoint(need.Revocation), wire.Params("token", "conformance"), t.Client(need.Code).Credentials(),
+			wire.Header("Origin", "https://spa.example"))
 		if a.Header.Get("Access-Control-Allow-Origin") == "" {
 			t.Failf("there is no Access-Control-Allow-Origin")
 		}
@@ -185,8 +186,10 @@ func refreshRevocable(t *T, c *target.Client) {
 
 // revokerKnown blocks the check if the revocation endpoint refuses the correct credentials of a client.
 func revokerKnown(t *T, c *target.Client) {
-	if a := t.Revoke(c, "conformance-"+t.Random()); a.Status == http.StatusUnauthorized || a.Text("error") == "invalid_client" {
-		t.Blockedf("the revocation endpoint refuses the client %s with the credentials of the target: %s", c.Role, t.Failure(a))
+	if a := t.Revoke(c, "conformance-"+t.Random()); a.Status == http.StatusUnauthorized ||
+		a.Text("error") == "invalid_client" {
+		t.Blockedf("the revocation endpoint refuses the client %s with the credentials of the target: %s", c.Role,
+			t.Failure(a))
 	}
 }
 
@@ -211,7 +214,8 @@ func workingTokens(t *T, tokens *check.Tokens) *check.Tokens {
 		if t.Introspects() {
 			t.Blockedf("%s", inactive)
 		}
-		t.Blockedf("a new access token does not work: %s answers %s. Name an api in the target that accepts the tokens of the client %s", wire.Bare(t.Last().URL), t.Last(), need.Code)
+		t.Blockedf("a new access token does not work: %s answers %s. Name an api in the target that accepts the tokens of "+
+			"the client %s", wire.Bare(t.Last().URL), t.Last(), need.Code)
 	}
 	return tokens
 }

@@ -56,11 +56,13 @@ var rfc7523Claims = checks{
 	"RFC7523/3/sub-of-client": func(t *T) {
 		c, other := keyClient(t), t.Client(need.SecondKey)
 		t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{"sub": other.ID})), "sub was another client")
-		t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{"sub": other.ID, "iss": other.ID})), "sub and iss were another client")
+		t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{"sub": other.ID, "iss": other.ID})),
+			"sub and iss were another client")
 	},
-	"RFC7523/3/aud":       wrongClaims("it has no aud", func(*T) map[string]any { return map[string]any{"aud": nil} }),
-	"RFC7523/3/aud-other": wrongClaims("its aud is another server", func(*T) map[string]any { return map[string]any{"aud": "https://other.example"} }),
-	"RFC7523/3/exp":       wrongClaims("it has no exp", func(*T) map[string]any { return map[string]any{"exp": nil} }),
+	"RFC7523/3/aud": wrongClaims("it has no aud", func(*T) map[string]any { return map[string]any{"aud": nil} }),
+	"RFC7523/3/aud-other": wrongClaims("its aud is another server",
+		func(*T) map[string]any { return map[string]any{"aud": "https://other.example"} }),
+	"RFC7523/3/exp": wrongClaims("it has no exp", func(*T) map[string]any { return map[string]any{"exp": nil} }),
 	"RFC7523/3/expired": wrongClaims("it expired five minutes ago", func(*T) map[string]any {
 		return map[string]any{"exp": time.Now().Unix() - 300, "iat": time.Now().Unix() - 360}
 	}),
@@ -116,7 +118,8 @@ var rfc7523Signature = checks{
 	"RFC7523/3/not-by-public-key": func(t *T) {
 		c := keyClient(t)
 		for _, misused := range c.Signer.Misused() {
-			t.WantRefused(asKey(t, c.Assertion(func() string { return misused.Sign(nil, c.Claims()) })), "the HMAC was made with the public key")
+			t.WantRefused(asKey(t, c.Assertion(func() string { return misused.Sign(nil, c.Claims()) })),
+				"the HMAC was made with the public key")
 		}
 	},
 	"RFC7523/3/hmac": func(t *T) {
@@ -124,7 +127,8 @@ var rfc7523Signature = checks{
 		t.Granted(t.ByCredentials(c, c.Credentials()))
 		t.WantRefused(t.ByCredentials(c, c.With(strings.Repeat("conformance", 4))), "the secret was wrong")
 		stranger := jose.NewKey("RS256")
-		t.WantRefused(t.ByCredentials(c, c.Assertion(func() string { return stranger.Sign(nil, c.Claims()) })), "the assertion was signed by a private key")
+		t.WantRefused(t.ByCredentials(c, c.Assertion(func() string { return stranger.Sign(nil, c.Claims()) })),
+			"the assertion was signed by a private key")
 	},
 }
 
@@ -139,7 +143,8 @@ func keyClient(t *T) *target.Client {
 // server does not have this grant, it redeems a code.
 func asKey(t *T, as wire.Auth) *wire.Answer {
 	c := t.Client(need.Key)
-	if listed, known := listsGrant(t, need.GrantMachine); known && !listed && len(c.RedirectURIs) > 0 && t.Has(need.User) && t.Has(need.Authorization) {
+	if listed, known := listsGrant(t, need.GrantMachine); known && !listed && len(c.RedirectURIs) > 0 &&
+		t.Has(need.User) && t.Has(need.Authorization) {
 		var form url.Values
 		t.Besides(func() { form = t.Code(t.Request(c)).Form() })
 		return t.Post(t.Endpoint(need.Token), form, as)

@@ -23,22 +23,26 @@ var rfc7591Metadata = checks{
 		if a := t.Bare(); a.Status/100 != 2 {
 			t.WithClient(plainClient(t), func(*check.Made) {})
 			t.At(a)
-			t.Failf("a registration with a name and redirect URIs alone is refused, and one with grant_types is not: %s", a.Failure())
+			t.Failf("a registration with a name and redirect URIs alone is refused, and one with grant_types is not: %s",
+				a.Failure())
 		}
 		t.WithClient(bareClient(t), func(a *check.Made) {
-			if list, given := check.Metadata(a.JSON()).List("grant_types"); given && !slices.Contains(list, "authorization_code") {
+			if list, given := check.Metadata(a.JSON()).List("grant_types"); given &&
+				!slices.Contains(list, "authorization_code") {
 				t.Errorf("grant_types is %s, which lacks authorization_code", Quoted(list))
 			}
 		})
 	},
 	"RFC7591/2/one-source-of-keys": func(t *T) {
-		a := registerWith(t, map[string]any{"jwks_uri": "https://client.example/keys", "jwks": map[string]any{"keys": []any{publicKey()}}})
+		a := registerWith(t,
+			map[string]any{"jwks_uri": "https://client.example/keys", "jwks": map[string]any{"keys": []any{publicKey()}}})
 		if a.Status/100 == 2 && a.JSON()["jwks"] != nil && a.JSON()["jwks_uri"] != nil {
 			t.Errorf("the server registered jwks and jwks_uri together")
 		}
 	},
 	"RFC7591/2/unknown-ignored": func(t *T) {
-		if a := registerWith(t, map[string]any{"conformance_unknown": "x", "conformance_object": map[string]any{"a": []int{1}}}); a.Status/100 != 2 {
+		if a := registerWith(t,
+			map[string]any{"conformance_unknown": "x", "conformance_object": map[string]any{"a": []int{1}}}); a.Status/100 != 2 {
 			t.Errorf("a registration with unknown metadata is refused: %s", a.Failure())
 		}
 	},
@@ -50,7 +54,8 @@ var rfc7591Metadata = checks{
 		}
 	},
 	"RFC7591/2.1/consistent": func(t *T) {
-		a := registerWith(t, map[string]any{"grant_types": []string{"authorization_code"}, "response_types": []string{"token"}})
+		a := registerWith(t,
+			map[string]any{"grant_types": []string{"authorization_code"}, "response_types": []string{"token"}})
 		m := check.Metadata(a.JSON())
 		types, _ := m.List("response_types")
 		together := func(grant string, words ...string) bool {
@@ -60,7 +65,8 @@ var rfc7591Metadata = checks{
 		}
 		// OIDC Registration §2: an id_token needs the grant type implicit too.
 		if a.Status/100 == 2 && !(together("implicit", "token", "id_token") && together("authorization_code", "code")) {
-			t.Errorf("the server registered grant_types %s together with response_types %s", Quoted(m["grant_types"]), Quoted(m["response_types"]))
+			t.Errorf("the server registered grant_types %s together with response_types %s", Quoted(m["grant_types"]),
+				Quoted(m["response_types"]))
 		}
 	},
 	"RFC7591/2.3/statement": rfc7591Statement,
@@ -68,7 +74,8 @@ var rfc7591Metadata = checks{
 
 func rfc7591Statement(t *T) {
 	t.WithClient(plainClient(t), func(*check.Made) {})
-	for _, s := range []struct{ what, iss string }{{"a statement that nobody has signed", "https://issuer.example"}, {"a statement without iss and signature", ""}} {
+	for _, s := range []struct{ what, iss string }{{"a statement that nobody has signed", "https://issuer.example"},
+		{"a statement without iss and signature", ""}} {
 		m := plainClient(t)
 		claims := map[string]any{"client_name": "vouched " + t.Random()}
 		if s.iss != "" {
@@ -136,7 +143,8 @@ var rfc7591Security = checks{
 // bareClient returns the least metadata of a client of the code flow. Each one is different.
 func bareClient(t *T) map[string]any {
 	name := t.Random()
-	return map[string]any{"client_name": "conformance " + name, "redirect_uris": []string{"https://client.example/" + name}}
+	return map[string]any{"client_name": "conformance " + name,
+		"redirect_uris": []string{"https://client.example/" + name}}
 }
 
 // plainClient returns the same. If the server refuses it, it has the members too whose default RFC 7591 §2 defines.
@@ -171,7 +179,8 @@ func refusedRegistration(t *T) *wire.Answer {
 	return a
 }
 
-// wantCreated asserts that the answer to a registration is 201 with a client_id, and has the named metadata as it was sent.
+// wantCreated asserts that the answer to a registration is 201 with a client_id, and has the named metadata as it was
+// sent.
 func wantCreated(t *T, names ...string) {
 	m := plainClient(t)
 	t.WithClient(m, func(a *check.Made) {

@@ -36,7 +36,8 @@ func (c *managedClient) read(t *T, as wire.Auth) *wire.Answer {
 // update sends a client update request with all metadata of the registration, as changed (RFC 7592 §2.2).
 func (c *managedClient) update(t *T, change func(map[string]any)) *wire.Answer {
 	m := maps.Clone(c.JSON())
-	for _, own := range []string{"registration_access_token", "registration_client_uri", "client_secret_expires_at", "client_id_issued_at"} {
+	for _, own := range []string{"registration_access_token", "registration_client_uri", "client_secret_expires_at",
+		"client_id_issued_at"} {
 		delete(m, own)
 	}
 	change(m)
@@ -146,8 +147,8 @@ func wantReadable(t *T) {
 	})
 }
 
-// wantUnreadable asserts that the registration of a client cannot be read with an invalid registration access token, and
-// passes on the answer.
+// wantUnreadable asserts that the registration of a client cannot be read with an invalid registration access token,
+// and passes on the answer.
 func wantUnreadable(t *T, then func(*wire.Answer)) {
 	withManaged(t, func(c *managedClient) {
 		if a := c.read(t, wire.Bearer(c.Token)); a.Status/100 != 2 {

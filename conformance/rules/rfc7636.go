@@ -15,7 +15,8 @@ var rfc7636 = checks{
 	"RFC7636/4.1/short-verifier-refused": func(t *T) {
 		t.Grant(t.Client(need.Code))
 		for _, verifier := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129)} {
-			t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))), "the verifier does not have 43 to 128 characters")
+			t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))),
+				"the verifier does not have 43 to 128 characters")
 		}
 	},
 	"RFC7636/4.2/s256": func(t *T) {
@@ -28,7 +29,8 @@ var rfc7636 = checks{
 	},
 	"RFC7636/4.2/challenge-form": func(t *T) {
 		t.Code(t.Request(t.Client(need.Code)))
-		for _, challenge := range []string{"short", strings.Repeat("a", 44), strings.Repeat("a", 42) + "=", strings.Repeat("a", 42) + "+"} {
+		for _, challenge := range []string{"short", strings.Repeat("a", 44), strings.Repeat("a", 42) + "=",
+			strings.Repeat("a", 42) + "+"} {
 			r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge", challenge))
 			t.WantNoCode(r, "no SHA-256 digest looks like the challenge "+challenge)
 		}
@@ -36,7 +38,8 @@ var rfc7636 = checks{
 	"RFC7636/4.3/plain-refused": func(t *T) {
 		c := t.Client(need.Code)
 		t.Code(t.Request(c))
-		for _, r := range []*check.Request{t.Request(c).Set("code_challenge_method", "plain"), t.Request(c).Del("code_challenge_method")} {
+		for _, r := range []*check.Request{t.Request(c).Set("code_challenge_method", "plain"),
+			t.Request(c).Del("code_challenge_method")} {
 			r.Set("code_challenge", r.Verifier)
 			t.WantNoCode(t.Authorize(r), "the method plain discloses the verifier in the request")
 		}
@@ -61,7 +64,8 @@ var rfc7636 = checks{
 	"RFC7636/4.4.1/missing-explained":  func(t *T) { wantExplained(t, withoutChallenge(t)) },
 	"RFC7636/4.4.1/unknown-method":     func(t *T) { wantError(t, withUnknownMethod(t), "invalid_request") },
 	"RFC7636/4.4.1/unlisted-method": func(t *T) {
-		if methods := optionalList(t, t.Metadata(), "code_challenge_methods_supported"); len(methods) == 0 || slices.Contains(methods, "plain") {
+		if methods := optionalList(t, t.Metadata(), "code_challenge_methods_supported"); len(methods) == 0 ||
+			slices.Contains(methods, "plain") {
 			t.Skipf("the rule applies to a server whose metadata lists methods without plain: this one lists %q", methods)
 		}
 		wantNoPlain(t, t.Client(need.Code))
@@ -160,7 +164,8 @@ func supportsPKCE(t *T, c *target.Client) {
 		return
 	}
 	if wrongVerifier(t, c).Granted() {
-		t.Skipf("the rule applies to a server with PKCE: the metadata of this one has no code_challenge_methods_supported, and it issues tokens for a wrong code_verifier")
+		t.Skipf("the rule applies to a server with PKCE: the metadata of this one has no code_challenge_methods_supported, " +
+			"and it issues tokens for a wrong code_verifier")
 	}
 }
 
@@ -183,7 +188,8 @@ func wantVerifierCompared(t *T, c *target.Client) {
 	t.Grant(c)
 	other, _ := check.NewPKCE()
 	request := t.Request(c)
-	for _, verifier := range []string{"", other, request.Params.Get("code_challenge"), strings.ToUpper(request.Verifier), request.Verifier + "A"} {
+	for _, verifier := range []string{"", other, request.Params.Get("code_challenge"), strings.ToUpper(request.Verifier),
+		request.Verifier + "A"} {
 		form := t.Code(request).Form()
 		form.Set("code_verifier", verifier)
 		t.WantRefused(t.Token(c, form), "the verifier does not match the challenge")
@@ -197,7 +203,8 @@ func withoutChallenge(t *T) *check.Response {
 	t.Code(t.Request(c))
 	r := settled(t, t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method")))
 	if r.Params.Get("code") != "" {
-		t.Skipf("the rule applies to a server that requires PKCE of the client public: this one issues a code without a challenge")
+		t.Skipf("the rule applies to a server that requires PKCE of the client public: this one issues a code without a " +
+			"challenge")
 	}
 	return r
 }

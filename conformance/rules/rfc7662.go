@@ -41,7 +41,8 @@ var rfc7662Endpoint = checks{
 		form := wire.Params("grant_type", "client_credentials", "scope", "introspection")
 		granted := t.Token(t.Client(need.Introspect), form)
 		if !granted.Granted() {
-			t.Skipf("the rule applies to a server that issues tokens with the scope introspection to the client introspection: %s", granted.Failure())
+			t.Skipf("the rule applies to a server that issues tokens with the scope introspection to the client "+
+				"introspection: %s", granted.Failure())
 		}
 		caller := check.TokensOf(granted).Access
 		token := t.Machine().Access
@@ -134,7 +135,8 @@ var rfc7662Endpoint = checks{
 	"RFC7662/2.3/invalid-token-401": func(t *T) {
 		token := wire.Params("token", t.Machine().Access)
 		if !hasChallenge(t.Post(t.Endpoint(need.Introspection), token)) {
-			t.Skipf("the introspection endpoint has no Bearer challenge for a caller without credentials: the rule needs a server that accepts bearer tokens from callers, and says so")
+			t.Skipf("the introspection endpoint has no Bearer challenge for a caller without credentials: the rule needs a " +
+				"server that accepts bearer tokens from callers, and says so")
 		}
 		a := t.Post(t.Endpoint(need.Introspection), token, wire.Bearer("conformance"))
 		blockIfActive(t, a)
@@ -149,9 +151,11 @@ var rfc7662Endpoint = checks{
 		}
 	},
 	"RFC7662/2.3/not-allowed-403": func(t *T) {
-		a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), t.Client(need.Code).Credentials())
+		a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access),
+			t.Client(need.Code).Credentials())
 		if a.JSON()["active"] == true {
-			t.Skipf("the server lets the client code introspect the token of another client: the rule needs a client that may not")
+			t.Skipf("the server lets the client code introspect the token of another client: the rule needs a client that may " +
+				"not")
 		}
 		t.WantStatus(a, http.StatusForbidden)
 	},

@@ -21,7 +21,8 @@ var rfc7662Security = checks{
 		}
 	},
 	"RFC7662/4/specially-authorized": func(t *T) {
-		a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), t.Client(need.Code).Credentials())
+		a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access),
+			t.Client(need.Code).Credentials())
 		if a.JSON()["active"] == true {
 			t.Failf("a client that is not registered for it can introspect the token of another client")
 		}

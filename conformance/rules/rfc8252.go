@@ -43,7 +43,8 @@ var rfc8252Security = checks{
 	"RFC8252/8.4/private-use-exact": func(t *T) {
 		c := t.Client(need.Scheme)
 		scheme, _, _ := strings.Cut(c.RedirectURI(), ":")
-		wantRefusedURIs(t, c, []string{c.RedirectURI() + "/more", c.RedirectURI() + "?more=1", scheme + ":/conformance-other", scheme + ".attacker:/callback"})
+		wantRefusedURIs(t, c, []string{c.RedirectURI() + "/more", c.RedirectURI() + "?more=1", scheme + ":/conformance-other",
+			scheme + ".attacker:/callback"})
 	},
 	"RFC8252/8.5/no-shared-secret": func(t *T) {
 		c := t.Client(need.Loopback)
@@ -61,7 +62,8 @@ func rfc8252LoopbackExactButForPort(t *T) {
 	}
 	t.Code(t.Request(c))
 	for _, uri := range []string{
-		"http://127.0.0.1:49321" + path + "/more", "http://127.0.0.1:49321/conformance", "http://127.0.0.1:49321" + path + "?more=1",
+		"http://127.0.0.1:49321" + path + "/more", "http://127.0.0.1:49321/conformance", "http://127.0.0.1:49321" +
+			path + "?more=1",
 		"http://localhost:49321" + path, "http://127.0.0.2:49321" + path, "http://127.0.0.1.attacker.example:49321" + path,
 		"http://127.0.0.1:49321@attacker.example" + path, "https://127.0.0.1:49321" + path,
 	} {

@@ -30,7 +30,8 @@ var rfc8414Document = checks{
 	},
 	"RFC8414/3.3/issuer-identical": func(t *T) {
 		if issuer := publishedMetadata(t).Text("issuer"); issuer != t.Issuer() {
-			t.Failf("the issuer is %q, but the address was formed from %q: if that is a mistake in the target, correct issuer", issuer, t.Issuer())
+			t.Failf("the issuer is %q, but the address was formed from %q: if that is a mistake in the target, correct issuer",
+				issuer, t.Issuer())
 		}
 	},
 	"RFC8414/3.3/issuers-apart": func(t *T) {

@@ -33,7 +33,8 @@ var rfc8628 = checks{
 	"RFC8628/3.1/client-identified": func(t *T) {
 		t.Device(t.Client(need.Device))
 		for _, form := range []url.Values{{}, {"client_id": {"conformance-" + t.Random()}}} {
-			wantNoCodes(t, t.Post(t.Endpoint(need.DeviceAuthorization), form), "the request names no client, or one that does not exist")
+			wantNoCodes(t, t.Post(t.Endpoint(need.DeviceAuthorization), form),
+				"the request names no client, or one that does not exist")
 		}
 	},
 	"RFC8628/3.2/response": func(t *T) {
@@ -59,7 +60,8 @@ var rfc8628 = checks{
 				t.Errorf("%q is no absolute URI", uri)
 			}
 		}
-		if whole, _ := url.QueryUnescape(d.Completed); d.Completed != "" && !strings.Contains(plainCode(whole), plainCode(d.UserCode)) {
+		if whole, _ := url.QueryUnescape(d.Completed); d.Completed != "" &&
+			!strings.Contains(plainCode(whole), plainCode(d.UserCode)) {
 			t.Errorf("verification_uri_complete does not contain the user code")
 		}
 	},

@@ -20,11 +20,13 @@ var rfc8705Clients = checks{
 	"RFC8705/2/certificate-required": func(t *T) {
 		c := certificateClient(t)
 		t.WantUncertified(certifiedForm(t), wire.InBody(c.ID, ""), "the client sent no certificate")
-		t.WantUncertified(certifiedForm(t), wire.Basic(c.ID, t.Random()), "the client sent a secret in place of a certificate")
+		t.WantUncertified(certifiedForm(t), wire.Basic(c.ID, t.Random()),
+			"the client sent a secret in place of a certificate")
 	},
 	"RFC8705/2/certificate-of-client": func(t *T) {
 		c, other := certificateClient(t), t.Client(need.SecondCertificate)
-		t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, string(other.Role)), "the certificate was that of another client")
+		t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, string(other.Role)),
+			"the certificate was that of another client")
 	},
 	"RFC8705/2/invalid-client": func(t *T) {
 		c, other := certificateClient(t), t.Client(need.SecondCertificate)
@@ -32,7 +34,8 @@ var rfc8705Clients = checks{
 	},
 	"RFC8705/2.1/authority": func(t *T) {
 		c := certificateClient(t)
-		t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, t.ForgedCertificate(c)), "no authority had issued the certificate")
+		t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, t.ForgedCertificate(c)),
+			"no authority had issued the certificate")
 	},
 	"RFC8705/2.1.1/method-listed": func(t *T) {
 		c := certificateClient(t)
@@ -46,7 +49,8 @@ var rfc8705Clients = checks{
 			if !t.Has(name) {
 				continue
 			}
-			if a := t.Post(t.OptionalEndpoint(name), wire.Params("token", access), c.Credentials()); a.Text("error") == "invalid_client" {
+			if a := t.Post(t.OptionalEndpoint(name), wire.Params("token", access),
+				c.Credentials()); a.Text("error") == "invalid_client" {
 				t.At(a)
 				t.Errorf("%s does not authenticate the client: %s", name, a.Failure())
 			}
@@ -79,7 +83,9 @@ var rfc8705Tokens = checks{
 			t.Failf("cnf of the introspection response is %s, want an object with x5t#S256", Quoted(object["cnf"]))
 		}
 	},
-	"RFC8705/3/same-certificate": func(t *T) { wantHeldAlone(certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))) },
+	"RFC8705/3/same-certificate": func(t *T) {
+		wantHeldAlone(certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate)))
+	},
 	"RFC8705/3/invalid-token": func(t *T) {
 		b, thief := certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))
 		a := t.Get(b.url, thief.Presenting(b.url, b.access))
@@ -150,12 +156,14 @@ func certificateJWT(t *T) *jose.JWT {
 func certifiedAccess(t *T) heldAccess {
 	tokens := certificateTokens(t, need.Certificate)
 	if object, shown := described(t, tokens); shown && certifiedBy(object) == "" {
-		t.Skipf("the server does not bind the tokens of the client certificate to its certificate: register it with tls_client_certificate_bound_access_tokens")
+		t.Skipf("the server does not bind the tokens of the client certificate to its certificate: register it with " +
+			"tls_client_certificate_bound_access_tokens")
 	}
 	h := t.Holder(t.Client(need.Certificate))
 	b := heldAccess{*protectedAPI(t), h, tokens.Access}
 	if a := t.Get(b.url, h.Presenting(b.url, b.access)); !b.accepted(a) {
-		t.Skipf("the rule needs an api that accepts tokens that are bound to certificates, and this one answers %s: name one in the target, and %s", a, certifiedAPI)
+		t.Skipf("the rule needs an api that accepts tokens that are bound to certificates, and this one answers %s: name "+
+			"one in the target, and %s", a, certifiedAPI)
 	}
 	return b
 }
@@ -187,8 +195,8 @@ func asCertified(t *T, as wire.Auth) *wire.Answer {
 	return t.AtAlias(need.Token, certifiedForm(t), as)
 }
 
-// described returns what introspection says about an access token, or the claims of the token if it is a JWT. It reports
-// whether one of them is known.
+// described returns what introspection says about an access token, or the claims of the token if it is a JWT. It
+// reports whether one of them is known.
 func described(t *T, tokens *check.Tokens) (map[string]any, bool) {
 	t.At(tokens.Answer)
 	if j, err := jose.Read(tokens.Access); err == nil {

@@ -43,7 +43,8 @@ var rfc8707 = checks{
 		aud := audienceOf(t, t.WantGranted(a).Access)
 		for _, r := range []target.Resource{one, other} {
 			if alone := audienceOf(t, forResource(t, r)); !slices.Equal(alone, intersection(alone, aud)) {
-				t.Errorf("the token for two resources has the audience %q, which lacks that of a token for %s: %q", aud, r.URI, alone)
+				t.Errorf("the token for two resources has the audience %q, which lacks that of a token for %s: %q", aud,
+					r.URI, alone)
 			}
 		}
 	},
@@ -62,7 +63,8 @@ var rfc8707 = checks{
 		if tokens.Refresh == "" {
 			t.Skipf("the rule needs a refresh token, and the client code gets none")
 		}
-		a := t.Token(t.Client(need.Code), wire.Params("grant_type", "refresh_token", "refresh_token", tokens.Refresh, "resource", other.URI))
+		a := t.Token(t.Client(need.Code),
+			wire.Params("grant_type", "refresh_token", "refresh_token", tokens.Refresh, "resource", other.URI))
 		wantAudience(t, t.WantGranted(a).Access, other, one)
 	},
 	"RFC8707/2.2/only-granted": func(t *T) {
@@ -92,7 +94,8 @@ var rfc8707 = checks{
 			t.Skipf("the rule applies to a token with less scope than the authorization request: this one has %q", effective)
 		}
 		t.At(tokens.Answer)
-		if said := strings.Fields(tokens.Scope); len(said) != len(effective) || len(intersection(said, effective)) != len(said) {
+		if said := strings.Fields(tokens.Scope); len(said) != len(effective) ||
+			len(intersection(said, effective)) != len(said) {
 			t.Failf("the response has the scope %q, and the token %q", tokens.Scope, effective)
 		}
 	},
@@ -141,13 +144,14 @@ func audienceOf(t *T, access string) []string {
 	}
 	told := t.Introspect(access)
 	if told["active"] != true {
-		t.Blockedf("the client introspection sees a token for a resource as inactive: it must be allowed to introspect the tokens for the resources of the target")
+		t.Blockedf("the client introspection sees a token for a resource as inactive: it must be allowed to introspect the " +
+			"tokens for the resources of the target")
 	}
 	return (&jose.JWT{Claims: told}).Audience()
 }
 
-// wantAudience asserts that a token is for a resource, and not for another one. The server may name a resource in aud in
-// another way than the request does.
+// wantAudience asserts that a token is for a resource, and not for another one. The server may name a resource in aud
+// in another way than the request does.
 func wantAudience(t *T, access string, of, other target.Resource) {
 	aud := audienceOf(t, access)
 	switch {
@@ -159,7 +163,8 @@ func wantAudience(t *T, access string, of, other target.Resource) {
 		return
 	}
 	if also := audienceOf(t, forResource(t, other)); slices.Equal(aud, also) {
-		t.Skipf("the server gives the tokens for %s and for %s the same audience %q, which RFC 8707 §2 allows: name two resources with different audiences", of.URI, other.URI, aud)
+		t.Skipf("the server gives the tokens for %s and for %s the same audience %q, which RFC 8707 §2 allows: name two "+
+			"resources with different audiences", of.URI, other.URI, aud)
 	}
 }
 

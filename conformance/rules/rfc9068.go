@@ -18,7 +18,8 @@ func accessJWT(t *T, tokens *check.Tokens) *jose.JWT {
 	t.At(tokens.Answer)
 	j, err := jose.Read(tokens.Access)
 	if err != nil {
-		t.Skipf("the access token of the client jwt is no signed JWT (%v): let the server issue access tokens of RFC 9068 to it, or remove the client from the target", err)
+		t.Skipf("the access token of the client jwt is no signed JWT (%v): let the server issue access tokens of RFC 9068 "+
+			"to it, or remove the client from the target", err)
 	}
 	return j
 }
@@ -40,8 +41,8 @@ func signedTokens(t *T, as ...wire.Auth) *check.Tokens {
 	return t.Granted(a)
 }
 
-// twoJWTs returns two access tokens for the same request. Two equal ones can be issued in the same second. If the server
-// returns the same token later too, the check is skipped.
+// twoJWTs returns two access tokens for the same request. Two equal ones can be issued in the same second. If the
+// server returns the same token later too, the check is skipped.
 func twoJWTs(t *T) (one, other *jose.JWT) {
 	first, second := t.Grant(t.Client(need.JWT)), t.Grant(t.Client(need.JWT))
 	if first.Access == second.Access {
@@ -49,7 +50,8 @@ func twoJWTs(t *T) (one, other *jose.JWT) {
 		second = t.Grant(t.Client(need.JWT))
 	}
 	if first.Access == second.Access {
-		t.Skipf("the rule applies to a server that issues a new access token for each grant: this one returned the same token twice")
+		t.Skipf("the rule applies to a server that issues a new access token for each grant: this one returned the same " +
+			"token twice")
 	}
 	return accessJWT(t, first), accessJWT(t, second)
 }
@@ -76,7 +78,8 @@ var rfc9068Header = checks{
 	"RFC9068/2.1/signed": func(t *T) {
 		j := personJWT(t)
 		if strings.HasPrefix(j.Algorithm(), "HS") {
-			t.Skipf("the rule applies to access tokens with an asymmetric signature: this one has %s, whose key only the server and its resource servers know", j.Algorithm())
+			t.Skipf("the rule applies to access tokens with an asymmetric signature: this one has %s, whose key only the "+
+				"server and its resource servers know", j.Algorithm())
 		}
 		wantSignature(t, j, t.Client(need.JWT))
 	},
@@ -167,7 +170,8 @@ var rfc9068Claims = checks{
 		t.WaitPast(at, 1)
 		second := t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh))
 		if second.Access == first.Access {
-			t.Skipf("the rule applies to a server that issues a new access token for a refresh: this one returned the same token")
+			t.Skipf("the rule applies to a server that issues a new access token for a refresh: this one returned the same " +
+				"token")
 		}
 		if next := accessJWT(t, second).Number("iat"); next <= at {
 			t.Failf("iat of the refreshed token is not later than that of the first token")
@@ -185,7 +189,8 @@ var rfc9068Claims = checks{
 	"RFC9068/2.2.1/of-the-login": func(t *T) {
 		first := t.GrantRefresh(t.Client(need.JWT))
 		was := accessJWT(t, first)
-		about := slices.DeleteFunc([]string{"auth_time", "acr", "amr"}, func(name string) bool { return was.Claims[name] == nil })
+		about := slices.DeleteFunc([]string{"auth_time", "acr", "amr"},
+			func(name string) bool { return was.Claims[name] == nil })
 		if len(about) == 0 {
 			t.Skipf("the rule applies to a server whose access tokens have auth_time, acr or amr, which are optional")
 		}

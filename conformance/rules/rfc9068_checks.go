@@ -42,18 +42,21 @@ var rfc9068Requests = checks{
 	"RFC9068/4/advertised": func(t *T) {
 		j := personJWT(t)
 		if t.MetadataAddress() == "" {
-			t.Failf("the server publishes no metadata, so that a resource server finds neither the issuer nor the keys of its access tokens")
+			t.Failf("the server publishes no metadata, so that a resource server finds neither the issuer nor the keys of its " +
+				"access tokens")
 		}
 		m := publishedMetadata(t)
 		if m.Text("issuer") != j.Text("iss") || m.Text("jwks_uri") == "" {
-			t.Failf("the metadata has the issuer %q and the jwks_uri %q, but iss of the access token is %q", m.Text("issuer"), m.Text("jwks_uri"), j.Text("iss"))
+			t.Failf("the metadata has the issuer %q and the jwks_uri %q, but iss of the access token is %q", m.Text("issuer"),
+				m.Text("jwks_uri"), j.Text("iss"))
 		}
 	},
 	"RFC9068/4/consistent": func(t *T) {
 		one, other := bothDocuments(t)
 		for _, name := range []string{"issuer", "jwks_uri"} {
 			if one.Text(name) != other.Text(name) {
-				t.Errorf("%s is %q in the metadata of RFC 8414, but %q in that of OpenID Connect Discovery", name, one.Text(name), other.Text(name))
+				t.Errorf("%s is %q in the metadata of RFC 8414, but %q in that of OpenID Connect Discovery", name, one.Text(name),
+					other.Text(name))
 			}
 		}
 	},
@@ -94,7 +97,8 @@ var rfc9068Validation = checks{
 		keys := t.Keys()
 		set := t.Get(t.Endpoint(need.Keys))
 		tokens := resourceTokens(t)
-		resourceServer(t, tokens).refuses("with an HMAC under public data", jose.Confused(accessJWT(t, tokens), keys, set.Body))
+		resourceServer(t, tokens).refuses("with an HMAC under public data",
+			jose.Confused(accessJWT(t, tokens), keys, set.Body))
 	},
 	"RFC9068/4/invalid-token": rfc9068InvalidToken,
 	"RFC9068/5/not-an-id-token": func(t *T) {
@@ -164,7 +168,8 @@ func resourceServer(t *T, tokens *check.Tokens) aResourceServer {
 	accessJWT(t, tokens)
 	rs, found := findResourceServer(t, tokens)
 	if !found {
-		t.Skipf("no resource server of the target accepts the access token of the client jwt, and refuses an invented one: name one under api")
+		t.Skipf("no resource server of the target accepts the access token of the client jwt, and refuses an invented one: " +
+			"name one under api")
 	}
 	return rs
 }

@@ -10,20 +10,21 @@ import (
 	"mandate/conformance/wire"
 )
 
-// objects sends request objects of the client key. To the endpoint for pushed requests if there is one, and otherwise by
-// the browser.
+// objects sends request objects of the client key. To the endpoint for pushed requests if there is one, and otherwise
+// by the browser.
 type objects struct {
 	t *T
 	c *target.Client
 }
 
-// objectsTaken returns the client key, from which the server takes request objects. If the server has none, the check is
-// skipped.
+// objectsTaken returns the client key, from which the server takes request objects. If the server has none, the check
+// is skipped.
 func objectsTaken(t *T) objects {
 	o := objects{t, t.Client(need.Key)}
 	m := t.Metadata()
 	if !m.Is("request_parameter_supported") && m["request_object_signing_alg_values_supported"] == nil {
-		t.Skipf("the rule needs a server with request objects: its metadata has neither request_parameter_supported: true nor request_object_signing_alg_values_supported")
+		t.Skipf("the rule needs a server with request objects: its metadata has neither request_parameter_supported: true " +
+			"nor request_object_signing_alg_values_supported")
 	}
 	a, r := o.send(t.Object(o.request()))
 	if r != nil {
@@ -93,11 +94,13 @@ var rfc9101Object = checks{
 		for _, altered := range jose.Altered(t.Object(o.request())) {
 			o.wantRefused(altered, "the object was altered")
 		}
-		o.wantRefused(t.ObjectBy(other.Signer, o.request(), heading("kid", o.c.Signer.ID)), "the key was that of another client")
+		o.wantRefused(t.ObjectBy(other.Signer, o.request(), heading("kid", o.c.Signer.ID)),
+			"the key was that of another client")
 	},
 	"RFC9101/6.2/key-of-client": func(t *T) {
 		o, stranger := objectsTaken(t), jose.NewKey("ES256")
-		o.wantRefused(t.ObjectBy(stranger, o.request(), heading("jwk", stranger.Public())), "the key stood in the header only")
+		o.wantRefused(t.ObjectBy(stranger, o.request(), heading("jwk", stranger.Public())),
+			"the key stood in the header only")
 	},
 	"RFC9101/6.3/validated": func(t *T) {
 		o := objectsTaken(t)

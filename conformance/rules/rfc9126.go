@@ -28,7 +28,8 @@ var rfc9126Endpoint = checks{
 	"RFC9126/2.1/validated": func(t *T) {
 		c := t.Client(need.Code)
 		t.Pushed(t.Request(c))
-		wantNotPushed(t, t.Push(t.Request(c).Set("redirect_uri", "https://attacker.example/"+t.Random())), "the redirect URI is not registered")
+		wantNotPushed(t, t.Push(t.Request(c).Set("redirect_uri", "https://attacker.example/"+t.Random())),
+			"the redirect URI is not registered")
 		wantNotPushed(t, t.Push(t.Request(c).Set("response_type", "conformance")), "the response type is unknown")
 		wantNotPushed(t, t.Push(t.Request(c).Del("response_type")), "the request has no response_type")
 	},
@@ -56,7 +57,8 @@ var rfc9126Endpoint = checks{
 	"RFC9126/2.3/method": func(t *T) {
 		r := t.Request(t.Client(need.Code))
 		t.Pushed(r)
-		t.WantStatus(t.Get(wire.WithQuery(t.Endpoint(need.PushedRequests), r.Params), r.Client.Credentials()), http.StatusMethodNotAllowed)
+		t.WantStatus(t.Get(wire.WithQuery(t.Endpoint(need.PushedRequests), r.Params), r.Client.Credentials()),
+			http.StatusMethodNotAllowed)
 	},
 	"RFC9126/2.3/error": func(t *T) {
 		a := t.Push(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
@@ -104,7 +106,8 @@ type stranger struct {
 }
 
 func strangers(t *T, c *target.Client) []stranger {
-	return []stranger{{"the client did not authenticate", wire.InBody(c.ID, "")}, {"the credentials were wrong", c.With("wrong-" + t.Random())}}
+	return []stranger{{"the client did not authenticate", wire.InBody(c.ID, "")},
+		{"the credentials were wrong", c.With("wrong-" + t.Random())}}
 }
 
 // rfc9126Authorization has the checks of the rules about what follows the push.
@@ -123,7 +126,8 @@ var rfc9126Authorization = checks{
 		r := t.Pushed(t.Request(t.Client(need.Code)))
 		seconds := lifetime(t.Last())
 		if seconds <= 0 || seconds > longestWait.Seconds() {
-			t.Skipf("a request URI of this server lives for %s seconds, and a check waits for %.0f at most", Quoted(t.Last().JSON()["expires_in"]), longestWait.Seconds())
+			t.Skipf("a request URI of this server lives for %s seconds, and a check waits for %.0f at most",
+				Quoted(t.Last().JSON()["expires_in"]), longestWait.Seconds())
 		}
 		t.Code(t.Pushed(t.Request(t.Client(need.Code))))
 		t.Pause(time.Duration(seconds) * time.Second)
@@ -157,7 +161,8 @@ var rfc9126Authorization = checks{
 			t.Errorf("the metadata has no pushed_authorization_request_endpoint")
 		}
 		if _, is := m["require_pushed_authorization_requests"].(bool); !is {
-			t.Errorf("require_pushed_authorization_requests is %s, want true or false", Quoted(m["require_pushed_authorization_requests"]))
+			t.Errorf("require_pushed_authorization_requests is %s, want true or false",
+				Quoted(m["require_pushed_authorization_requests"]))
 		}
 	},
 	"RFC9126/6/client-metadata": func(t *T) {
@@ -200,7 +205,8 @@ func mustPush(t *T) map[string]any {
 // registered returns a client that a check has registered.
 func registered(made *check.Made) *target.Client {
 	uris, _ := check.Metadata(made.JSON()).List("redirect_uris")
-	return &target.Client{ID: made.Text("client_id"), Secret: made.Text("client_secret"), Auth: made.Text("token_endpoint_auth_method"), RedirectURIs: uris}
+	return &target.Client{ID: made.Text("client_id"), Secret: made.Text("client_secret"),
+		Auth: made.Text("token_endpoint_auth_method"), RedirectURIs: uris}
 }
 
 // wantNotPushed asserts that the server refused a pushed request. Other rules are about the error response.

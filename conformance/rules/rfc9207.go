@@ -73,7 +73,8 @@ func codeResponse(t *T) *check.Response {
 	t.CodeOf(r)
 	t.At(r.Answer)
 	if !saysIss(t) && !r.Params.Has("iss") {
-		t.Skipf("the rule applies to a server that supports RFC 9207: here the metadata does not say %s, and the response with a code has no iss", issSupported)
+		t.Skipf("the rule applies to a server that supports RFC 9207: here the metadata does not say %s, and the response "+
+			"with a code has no iss", issSupported)
 	}
 	return r
 }

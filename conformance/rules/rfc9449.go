@@ -14,7 +14,8 @@ var rfc9449Token = checks{
 	"RFC9449/5/bound": func(t *T) {
 		r := aProvenRequest(t)
 		if key := boundTo(liveToken(t, t.Granted(r.send()).Access)); key != r.prover.Thumbprint() {
-			t.Failf("introspection says that the token is bound to the key %s, and the proof has the key %s", Quoted(key), r.prover.Thumbprint())
+			t.Failf("introspection says that the token is bound to the key %s, and the proof has the key %s", Quoted(key),
+				r.prover.Thumbprint())
 		}
 	},
 	"RFC9449/5/token-type": func(t *T) {
@@ -117,7 +118,9 @@ var rfc9449Nonce = checks{
 var rfc9449Code = checks{
 	"RFC9449/10/code-bound": func(t *T) {
 		p := t.Prover()
-		wantCodeBound(t, p, func() *check.Code { return t.Code(t.Request(t.Client(need.Code)).Set("dpop_jkt", p.Thumbprint())) })
+		wantCodeBound(t, p, func() *check.Code {
+			return t.Code(t.Request(t.Client(need.Code)).Set("dpop_jkt", p.Thumbprint()))
+		})
 	},
 	"RFC9449/10.1/both-agree": func(t *T) {
 		p := t.Prover()

@@ -68,7 +68,8 @@ var rfc9449API = checks{
 	},
 	"RFC9449/7/bound-key": func(t *T) {
 		b := boundAtAPI(t)
-		b.wantKept(t.Get(b.url, t.Prover().Presenting(b.url, b.access)), "the proof was by another key than that of the token")
+		b.wantKept(t.Get(b.url, t.Prover().Presenting(b.url, b.access)),
+			"the proof was by another key than that of the token")
 	},
 	"RFC9449/7/not-unbound": func(t *T) {
 		b := boundAtAPI(t)
@@ -77,7 +78,8 @@ var rfc9449API = checks{
 	"RFC9449/7.1/scheme": func(t *T) {
 		b := boundAtAPI(t)
 		for _, scheme := range []string{"dpop", "DPOP"} {
-			if a := t.Get(b.url, b.prover.Presenting(b.url, b.access), setting("Authorization", scheme+" "+b.access)); !b.accepted(a) {
+			if a := t.Get(b.url, b.prover.Presenting(b.url, b.access),
+				setting("Authorization", scheme+" "+b.access)); !b.accepted(a) {
 				t.At(a)
 				t.Errorf("the scheme %s is refused: %s", scheme, a)
 			}
@@ -85,8 +87,11 @@ var rfc9449API = checks{
 	},
 	"RFC9449/7.1/not-without-proof": func(t *T) {
 		b := boundAtAPI(t)
-		none := badProof{"the request had no proof", func(*check.Prover, func(...check.Altered) string) []string { return nil }}
-		b.wantKeptAll(slices.Concat([]badProof{none}, missing(), wrongProofs(), notAsymmetric(), ofAnother(b.url), untimely())...)
+		none := badProof{"the request had no proof", func(*check.Prover, func(...check.Altered) string) []string {
+			return nil
+		}}
+		b.wantKeptAll(slices.Concat([]badProof{none}, missing(), wrongProofs(), notAsymmetric(), ofAnother(b.url),
+			untimely())...)
 	},
 	"RFC9449/7.1/normalized": func(t *T) {
 		b := boundAtAPI(t)
@@ -107,7 +112,8 @@ var rfc9449API = checks{
 		all := challengesOf(a)
 		i := slices.IndexFunc(all, isDPoP)
 		if i < 0 || !slices.Equal(all[i].params["error"], []string{"invalid_dpop_proof"}) {
-			t.Errorf("WWW-Authenticate is %q, want the scheme DPoP with the error invalid_dpop_proof", a.Header.Values("WWW-Authenticate"))
+			t.Errorf("WWW-Authenticate is %q, want the scheme DPoP with the error invalid_dpop_proof",
+				a.Header.Values("WWW-Authenticate"))
 		}
 	},
 	"RFC9449/7.1/userinfo": func(t *T) {
@@ -118,7 +124,8 @@ var rfc9449API = checks{
 			t.Failf("a token with its proof is answered with %s", a)
 		}
 		b.wantKept(t.Get(address, wire.Bearer(access)), "the request had no proof, and the scheme Bearer")
-		b.wantKept(t.Get(address, t.Prover().Presenting(address, access)), "the proof was by another key than that of the token")
+		b.wantKept(t.Get(address, t.Prover().Presenting(address, access)),
+			"the proof was by another key than that of the token")
 		b.wantKept(b.get(claiming("ath", nil)), "the proof had no ath")
 	},
 	"RFC9449/7.2/not-bearer": func(t *T) {
@@ -145,12 +152,14 @@ var rfc9449API = checks{
 		}
 		t.WantStatus(a, http.StatusUnauthorized)
 		if got := a.Header.Values("DPoP-Nonce"); len(got) != 1 || !check.DemandsNonce(a) {
-			t.Errorf("WWW-Authenticate is %q, and DPoP-Nonce is %q, want use_dpop_nonce and one nonce", a.Header.Values("WWW-Authenticate"), got)
+			t.Errorf("WWW-Authenticate is %q, and DPoP-Nonce is %q, want use_dpop_nonce and one nonce",
+				a.Header.Values("WWW-Authenticate"), got)
 		}
 	},
 	"RFC9449/11.1/once": func(t *T) {
 		b := boundAtAPI(t)
-		same := []wire.Auth{wire.Header("Authorization", "DPoP "+b.access), sendingProof(b.prover.Proof(http.MethodGet, b.url, b.access))}
+		same := []wire.Auth{wire.Header("Authorization", "DPoP "+b.access),
+			sendingProof(b.prover.Proof(http.MethodGet, b.url, b.access))}
 		if a := t.Get(b.url, same...); !b.accepted(a) {
 			b.refused(a)
 		}

@@ -55,7 +55,9 @@ type badProof struct {
 
 // altering returns a proof that is wrong in one member.
 func altering(why string, altered check.Altered) badProof {
-	return badProof{why, func(_ *check.Prover, proof func(...check.Altered) string) []string { return []string{proof(altered)} }}
+	return badProof{why, func(_ *check.Prover, proof func(...check.Altered) string) []string {
+		return []string{proof(altered)}
+	}}
 }
 
 // missing are proofs without a member that each proof has (RFC 9449 §4.2).
@@ -74,8 +76,12 @@ func missing() []badProof {
 // wrongProofs are headers that are not one signed proof (RFC 9449 §4.3).
 func wrongProofs() []badProof {
 	return []badProof{
-		{"the request had two headers DPoP", func(_ *check.Prover, proof func(...check.Altered) string) []string { return []string{proof(), proof()} }},
-		{"the header was no JWT", func(*check.Prover, func(...check.Altered) string) []string { return []string{"conformance"} }},
+		{"the request had two headers DPoP", func(_ *check.Prover, proof func(...check.Altered) string) []string {
+			return []string{proof(), proof()}
+		}},
+		{"the header was no JWT", func(*check.Prover, func(...check.Altered) string) []string {
+			return []string{"conformance"}
+		}},
 		altering("typ was JWT", heading("typ", "JWT")),
 		{"the signature was altered", func(_ *check.Prover, proof func(...check.Altered) string) []string {
 			return []string{jose.Altered(proof())[0]}
@@ -111,7 +117,8 @@ func ofAnother(address string) []badProof {
 	return []badProof{
 		altering("htm was another method", claiming("htm", "PUT")),
 		altering("htu had another path", claiming("htu", address+"/conformance")),
-		altering("htu had another host", claiming("htu", "https://other.example/"+strings.TrimLeft(wire.ParseURL(address).Path, "/"))),
+		altering("htu had another host",
+			claiming("htu", "https://other.example/"+strings.TrimLeft(wire.ParseURL(address).Path, "/"))),
 	}
 }
 

@@ -29,14 +29,18 @@ var rfc9470 = checks{
 		stepUp(t)
 		acr, _ := liveToken(t, t.GrantFor(withoutOpenID(t, c)).Access)["acr"].(string)
 		if acr == "" {
-			t.Skipf("the rule applies to a server whose access tokens have acr: without it no value is known that a login satisfies")
+			t.Skipf("the rule applies to a server whose access tokens have acr: without it no value is known that a login " +
+				"satisfies")
 		}
-		wantCode(t, t.Authorize(withoutOpenID(t, c).Set("acr_values", "urn:conformance:unknown "+acr)), "a request for the acr that a login has")
+		wantCode(t, t.Authorize(withoutOpenID(t, c).Set("acr_values", "urn:conformance:unknown "+acr)),
+			"a request for the acr that a login has")
 	},
 	"RFC9470/5/unmet": func(t *T) {
 		stepUp(t)
 		t.Code(withoutOpenID(t, t.Client(need.Code)))
-		t.WantRedirectError(t.Authorize(withoutOpenID(t, t.Client(need.Code)).Set("acr_values", "urn:conformance:unknown urn:conformance:other")), "unmet_authentication_requirements")
+		t.WantRedirectError(
+			t.Authorize(withoutOpenID(t, t.Client(need.Code)).Set("acr_values",
+				"urn:conformance:unknown urn:conformance:other")), "unmet_authentication_requirements")
 	},
 	"RFC9470/6.1/claims": func(t *T) {
 		stepUp(t)
@@ -113,5 +117,6 @@ func wantPlainMaxAge(t *T) {
 		t.Blockedf("the server asks for a login without max_age too")
 	}
 	t.WaitPast(check.ServerTime(tokens.Answer), 1)
-	wantReauthentication(t, b, withoutOpenID(t, c).Set("max_age", "1"), "the login is more than one second old, and max_age is 1")
+	wantReauthentication(t, b, withoutOpenID(t, c).Set("max_age", "1"),
+		"the login is more than one second old, and max_age is 1")
 }

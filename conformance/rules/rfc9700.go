@@ -25,7 +25,8 @@ var rfc9700Grants = checks{
 	"RFC9700/2.1.1/a15-pkce-detectable": func(t *T) {
 		methods, is := publishedMetadata(t).List("code_challenge_methods_supported")
 		if !is {
-			t.Skipf("the rule applies to a server whose metadata has code_challenge_methods_supported: no request shows another way to find out")
+			t.Skipf("the rule applies to a server whose metadata has code_challenge_methods_supported: no request shows " +
+				"another way to find out")
 		}
 		if len(methods) == 0 {
 			t.Failf("code_challenge_methods_supported is empty, which says that the server does not support PKCE")
@@ -56,7 +57,8 @@ var rfc9700Grants = checks{
 var rfc9700Tokens = checks{
 	"RFC9700/2.2.1/a19-sender-constrained": func(t *T) {
 		m := publishedMetadata(t)
-		if algorithms, _ := m.List("dpop_signing_alg_values_supported"); len(algorithms) == 0 && !m.Is("tls_client_certificate_bound_access_tokens") {
+		if algorithms, _ := m.List("dpop_signing_alg_values_supported"); len(algorithms) == 0 &&
+			!m.Is("tls_client_certificate_bound_access_tokens") {
 			t.Failf("the metadata has neither dpop_signing_alg_values_supported nor tls_client_certificate_bound_access_tokens")
 		}
 	},
@@ -83,7 +85,8 @@ var rfc9700Tokens = checks{
 			got = all[:1] // RFC 6749 §5.1
 		}
 		// A server can add scopes that every client has.
-		if !slices.ContainsFunc(all, func(scope string) bool { return !slices.Contains(got, scope) }) && !grantsOnRequest(t, slices.Concat(all, got)) {
+		if !slices.ContainsFunc(all, func(scope string) bool { return !slices.Contains(got, scope) }) &&
+			!grantsOnRequest(t, slices.Concat(all, got)) {
 			t.Failf("the scope %s was requested, but the token has all scopes of the client: %q", all[0], less.Scope)
 		}
 	},
@@ -116,7 +119,8 @@ var rfc9700Others = checks{
 				return
 			}
 		}
-		t.Failf("token_endpoint_auth_methods_supported contains none of private_key_jwt, tls_client_auth, self_signed_tls_client_auth")
+		t.Failf("token_endpoint_auth_methods_supported contains none of private_key_jwt, tls_client_auth, " +
+			"self_signed_tls_client_auth")
 	},
 	"RFC9700/2.6/a34-metadata-published": func(t *T) {
 		if t.MetadataAddress() == "" {
@@ -185,18 +189,21 @@ var crossOrigin = wire.Header("Origin", "https://spa.example")
 func wantCORS(t *T, a *wire.Answer) {
 	if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != "https://spa.example" {
 		t.At(a)
-		t.Errorf("%s answers to a request with Origin: https://spa.example with Access-Control-Allow-Origin %q", wire.Bare(a.URL), allowed)
+		t.Errorf("%s answers to a request with Origin: https://spa.example with Access-Control-Allow-Origin %q",
+			wire.Bare(a.URL), allowed)
 	}
 }
 
 // forwards are the usual names of parameters that say where a server redirects next.
-var forwards = []string{"next", "url", "redirect", "redirect_to", "redirect_url", "return", "return_to", "returnTo", "returnUrl", "continue", "goto", "target", "rd", "back"}
+var forwards = []string{"next", "url", "redirect", "redirect_to", "redirect_url", "return", "return_to", "returnTo",
+	"returnUrl", "continue", "goto", "target", "rd", "back"}
 
 // elsewhere are addresses of another host that a careless check accepts as the server's own.
-var elsewhere = []string{"https://attacker.example/", "//attacker.example/", `/\attacker.example/`, "/%09/attacker.example/", "https:attacker.example/"}
+var elsewhere = []string{"https://attacker.example/", "//attacker.example/", `/\attacker.example/`,
+	"/%09/attacker.example/", "https:attacker.example/"}
 
-// wantNoOpenRedirector signs in at the login page of a request, with another address in the parameters of the page. Then it
-// opens that page again with a session.
+// wantNoOpenRedirector signs in at the login page of a request, with another address in the parameters of the page.
+// Then it opens that page again with a session.
 func wantNoOpenRedirector(t *T, r *check.Request) {
 	login := t.OpenAnonymously(r).Answer
 	if login == nil {

@@ -43,14 +43,17 @@ var rfc9700Redirects = checks{
 	"RFC9700/4.11.2/a4-invalid-pair-not-redirected": func(t *T) {
 		c := t.Client(need.Code)
 		for _, uri := range []string{t.Client(need.Second).RedirectURI(), "https://attacker.example/"} {
-			wantNotArrived(t, t.OpenAnonymously(t.Request(c).Set("redirect_uri", uri)), "it is not a redirect URI of the client code")
+			wantNotArrived(t, t.OpenAnonymously(t.Request(c).Set("redirect_uri", uri)),
+				"it is not a redirect URI of the client code")
 			wantNotArrived(t, t.Authorize(t.Request(c).Set("redirect_uri", uri)), "it is not a redirect URI of the client code")
 		}
-		wantNotArrived(t, t.OpenAnonymously(t.Request(c).Set("client_id", "conformance-"+t.Random())), "the client_id is unknown")
+		wantNotArrived(t, t.OpenAnonymously(t.Request(c).Set("client_id", "conformance-"+t.Random())),
+			"the client_id is unknown")
 	},
 	"RFC9700/4.11.2/a5-person-first": func(t *T) {
 		c := t.Client(need.Code)
-		for _, r := range []*check.Request{t.Request(c), t.Request(c).Set("scope", "conformance-unknown"), t.Request(c).Set("response_type", "conformance"), t.Request(c).Del("response_type")} {
+		for _, r := range []*check.Request{t.Request(c), t.Request(c).Set("scope", "conformance-unknown"),
+			t.Request(c).Set("response_type", "conformance"), t.Request(c).Del("response_type")} {
 			wantNotArrived(t, t.OpenAnonymously(r), "nobody has signed in")
 		}
 	},
@@ -95,7 +98,8 @@ func rfc9700A14NoDowngrade(t *T) {
 func wantNotArrived(t *T, r *check.Response, although string) {
 	if r.Arrived() {
 		t.At(r.Answer)
-		t.Failf("the browser was sent to %s with %s, although %s", r.Request.Params.Get("redirect_uri"), r.Outcome(), although)
+		t.Failf("the browser was sent to %s with %s, although %s", r.Request.Params.Get("redirect_uri"),
+			r.Outcome(), although)
 	}
 }
 
@@ -172,7 +176,8 @@ var rfc9700Clients = checks{
 		machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)
 		for _, name := range []string{"sub", "username"} {
 			if machine[name] != nil && machine[name] == person[name] {
-				t.Errorf("introspection returns %s %v both for a token of the client machine itself and for a token of a person", name, machine[name])
+				t.Errorf("introspection returns %s %v both for a token of the client machine itself and for a token of a person",
+					name, machine[name])
 			}
 		}
 	},

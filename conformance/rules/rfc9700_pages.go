@@ -72,7 +72,8 @@ func rfc9700A48NoClickjacking(t *T) {
 	for _, a := range open {
 		t.At(a)
 		if browser.Parse(a).Scripted {
-			t.Skipf("the page at %s has no header against framing, and the checks run no script that could prevent it", wire.Bare(a.URL))
+			t.Skipf("the page at %s has no header against framing, and the checks run no script that could prevent it",
+				wire.Bare(a.URL))
 		}
 		t.Failf("any site can frame the page at %s: %s, and there is no X-Frame-Options", wire.Bare(a.URL), framed(a))
 	}
@@ -111,7 +112,8 @@ func visitedPages(t *T) []*wire.Answer {
 }
 
 // leading are the attributes by which a page loads something or links somewhere.
-var leading = map[string]string{"a": "href", "area": "href", "link": "href", "base": "href", "script": "src", "img": "src", "iframe": "src", "frame": "src",
+var leading = map[string]string{"a": "href", "area": "href", "link": "href", "base": "href", "script": "src",
+	"img": "src", "iframe": "src", "frame": "src",
 	"embed": "src", "source": "src", "audio": "src", "video": "src", "track": "src", "object": "data"}
 
 func addressesIn(a *wire.Answer) []*url.URL {
@@ -134,7 +136,8 @@ func addressesIn(a *wire.Answer) []*url.URL {
 }
 
 // discreet are the referrer policies that disclose no more than the host to other sites.
-var discreet = []string{"no-referrer", "same-origin", "origin", "strict-origin", "origin-when-cross-origin", "strict-origin-when-cross-origin"}
+var discreet = []string{"no-referrer", "same-origin", "origin", "strict-origin", "origin-when-cross-origin",
+	"strict-origin-when-cross-origin"}
 
 // referrerPolicy returns the last value of the header, or the policy of the page.
 func referrerPolicy(a *wire.Answer) string {

@@ -20,7 +20,8 @@ func signedAbout(t *T, token string) *wire.Answer {
 	if t.Metadata()[introspectionAlgorithms] == nil {
 		t.Skipf("the rule needs a server that signs introspection responses: its metadata has no %s", introspectionAlgorithms)
 	}
-	return t.Post(t.Endpoint(need.Introspection), wire.Params("token", token), wire.Header("Accept", signedIntrospectionType), t.Client(need.Introspect).Credentials())
+	return t.Post(t.Endpoint(need.Introspection), wire.Params("token", token),
+		wire.Header("Accept", signedIntrospectionType), t.Client(need.Introspect).Credentials())
 }
 
 // introspectionJWT returns the JWT of such a response. Without one the check is blocked.
@@ -42,7 +43,8 @@ var rfc9701 = checks{
 		token := someTokens(t).Access
 		introspectionJWT(t, signedAbout(t, token))
 		for _, accept := range []string{"application/json", "*/*"} {
-			a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", token), wire.Header("Accept", accept), t.Client(need.Introspect).Credentials())
+			a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", token), wire.Header("Accept", accept),
+				t.Client(need.Introspect).Credentials())
 			if a.MediaType() != "application/json" || a.JSON()["active"] != true {
 				t.Errorf("a request with Accept: %s gets %s with the media type %q, want JSON", accept, a, a.MediaType())
 			}
@@ -58,8 +60,10 @@ var rfc9701 = checks{
 	"RFC9701/5/claims": func(t *T) {
 		j := newTokenJWT(t)
 		about, _ := j.Claims["token_introspection"].(map[string]any)
-		if j.Text("iss") != t.Issuer() || j.Number("iat") < 0 || !slices.Contains(j.Audience(), t.Client(need.Introspect).ID) {
-			t.Errorf("iss is %s, iat is %s, and aud is %s, want the issuer, a time and the caller", Quoted(j.Claims["iss"]), Quoted(j.Claims["iat"]), Quoted(j.Claims["aud"]))
+		if j.Text("iss") != t.Issuer() || j.Number("iat") < 0 ||
+			!slices.Contains(j.Audience(), t.Client(need.Introspect).ID) {
+			t.Errorf("iss is %s, iat is %s, and aud is %s, want the issuer, a time and the caller", Quoted(j.Claims["iss"]),
+				Quoted(j.Claims["iat"]), Quoted(j.Claims["aud"]))
 		}
 		if about["active"] != true {
 			t.Errorf("token_introspection is %s, want an object with active: true", Quoted(j.Claims["token_introspection"]))
@@ -82,7 +86,8 @@ var rfc9701 = checks{
 	"RFC9701/5/unauthenticated": func(t *T) {
 		token := someTokens(t).Access
 		introspectionJWT(t, signedAbout(t, token))
-		t.WantStatus(t.Post(t.Endpoint(need.Introspection), wire.Params("token", token), wire.Header("Accept", signedIntrospectionType)), http.StatusBadRequest)
+		t.WantStatus(t.Post(t.Endpoint(need.Introspection), wire.Params("token", token),
+			wire.Header("Accept", signedIntrospectionType)), http.StatusBadRequest)
 	},
 	"RFC9701/6/algorithm": func(t *T) {
 		j := newTokenJWT(t)

@@ -89,7 +89,8 @@ var rfc9728 = checks{
 	},
 	"RFC9728/3.3/of-request": func(t *T) {
 		id := describedAPI(t).Text("resource")
-		if base := strings.TrimSuffix(id, "/"); t.API().URL != id && t.API().URL != base && !strings.HasPrefix(t.API().URL, base+"/") {
+		if base := strings.TrimSuffix(id, "/"); t.API().URL != id && t.API().URL != base &&
+			!strings.HasPrefix(t.API().URL, base+"/") {
 			t.Failf("the metadata of %s is about %s", t.API().URL, id)
 		}
 	},

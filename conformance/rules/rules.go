@@ -57,8 +57,10 @@ func All() []Rule {
 func Profiles() map[string][]string {
 	// OAuth 2.1 leaves out of RFC 6749 and RFC 6750: the implicit and the password grant, tokens in a query,
 	// redirect_uri in the token request, and Pragma.
-	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present", "-RFC6749/4.1.3/only-redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
-		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700", "OAuth21"}
+	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present",
+		"-RFC6749/4.1.3/only-redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
+		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252",
+		"RFC9700", "OAuth21"}
 	// FAPI 2.0 Security Profile §5.4.1 forbids RS256, which RFC 8414 §2 recommends.
 	fapi := []string{"FAPI2", "RFC8414", "-RFC8414/2/token-auth-algorithms-rs256"}
 	return map[string][]string{
@@ -84,9 +86,11 @@ func Select(profile string, only []string) ([]Rule, error) {
 		}), nil
 	}
 	if profile != "" {
-		names, known := Profiles()[cmp.Or(map[string]string{need.ProfileMessages: "fapi2-ms"}[profile], profile)] // as Mandate names it
+		// as Mandate names it
+		names, known := Profiles()[cmp.Or(map[string]string{need.ProfileMessages: "fapi2-ms"}[profile], profile)]
 		if !known {
-			return nil, fmt.Errorf("--profile: there is no profile %q, only %s", profile, strings.Join(slices.Sorted(maps.Keys(Profiles())), ", "))
+			return nil, fmt.Errorf("--profile: there is no profile %q, only %s", profile,
+				strings.Join(slices.Sorted(maps.Keys(Profiles())), ", "))
 		}
 		rules = slices.DeleteFunc(rules, func(r Rule) bool { return !in(r, names) })
 	}
@@ -133,7 +137,8 @@ func noRule(name, profile string) error {
 	case !slices.Contains(known, document):
 		return fmt.Errorf("--only: there is no document %q, only %s", document, strings.Join(known, ", "))
 	case profile != "":
-		return fmt.Errorf("--only: the profile %s has no rule under %q: --list --profile %s shows its rules", profile, name, profile)
+		return fmt.Errorf("--only: the profile %s has no rule under %q: --list --profile %s shows its rules", profile,
+			name, profile)
 	}
 	return fmt.Errorf("--only: no rule is under %q: --list --only %s shows those of the document", name, document)
 }

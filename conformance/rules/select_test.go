@@ -4,7 +4,8 @@ import "testing"
 
 // The document of a name may be written in any case.
 func TestSelectInAnyCase(t *testing.T) {
-	for _, names := range [][2]string{{"rfc7009", "RFC7009"}, {"oidccore/9", "OIDCCore/9"}, {"Rfc6749/4.1/", "RFC6749/4.1"}} {
+	for _, names := range [][2]string{{"rfc7009", "RFC7009"}, {"oidccore/9", "OIDCCore/9"},
+		{"Rfc6749/4.1/", "RFC6749/4.1"}} {
 		got, err := Select("", names[:1])
 		want, _ := Select("", names[1:])
 		if err != nil || len(got) == 0 || len(got) != len(want) {
@@ -20,7 +21,8 @@ func TestSelectFAPI(t *testing.T) {
 		only    []string
 		has     [2]bool // of the Security Profile, of Message Signing
 	}{
-		{"", nil, [2]bool{}}, {"fapi2", nil, [2]bool{true, false}}, {"fapi2-ms", nil, [2]bool{true, true}}, {"", []string{"FAPI2MS"}, [2]bool{false, true}},
+		{"", nil, [2]bool{}}, {"fapi2", nil, [2]bool{true, false}}, {"fapi2-ms", nil, [2]bool{true, true}},
+		{"", []string{"FAPI2MS"}, [2]bool{false, true}},
 	} {
 		got, err := Select(row.profile, row.only)
 		if err != nil {

@@ -71,7 +71,8 @@ func TestLoadFindsMistakes(t *testing.T) {
 	}
 	const text = "The rule a is two lines long: it has a colon."
 	a, b := rules[0], rules[1]
-	if a.Text != text || a.Fact != text || b.Fact != text || b.Check == nil || !b.Alone || len(b.Needs) != 2 || !a.Security {
+	if a.Text != text || a.Fact != text || b.Fact != text || b.Check == nil || !b.Alone || len(b.Needs) != 2 ||
+		!a.Security {
 		t.Errorf("%+v and %+v", a, b)
 	}
 	for name, row := range map[string]struct{ was, is, want string }{

@@ -39,8 +39,10 @@ var features = []feature{
 	{"backchannel authentication", "OIDC CIBA", "grant_types_supported", "urn:openid:params:grant-type:ciba"},
 	{"token exchange", "RFC 8693", "grant_types_supported", "urn:ietf:params:oauth:grant-type:token-exchange"},
 	{"JWTs as authorization grants", "RFC 7523", "grant_types_supported", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
-	{"SAML assertions as authorization grants", "RFC 7522", "grant_types_supported", "urn:ietf:params:oauth:grant-type:saml2-bearer"},
-	{"client authentication by a certificate", mutualTLS, "token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"},
+	{"SAML assertions as authorization grants", "RFC 7522", "grant_types_supported",
+		"urn:ietf:params:oauth:grant-type:saml2-bearer"},
+	{"client authentication by a certificate", mutualTLS, "token_endpoint_auth_methods_supported",
+		"self_signed_tls_client_auth"},
 	{"metadata of resource servers", "RFC 9728", "protected_resources", ""},
 	{"encrypted ID tokens", encrypted, "id_token_encryption_alg_values_supported", ""},
 	{"encrypted UserInfo responses", encrypted, "userinfo_encryption_alg_values_supported", ""},
@@ -54,7 +56,8 @@ var features = []feature{
 }
 
 // checkedGrants are the grants that have rules, and the implicit grant, which the response types announce.
-var checkedGrants = []string{need.GrantCode, "refresh_token", need.GrantMachine, need.GrantPassword, need.GrantDevice, "implicit"}
+var checkedGrants = []string{need.GrantCode, "refresh_token", need.GrantMachine, need.GrantPassword, need.GrantDevice,
+	"implicit"}
 
 // Unchecked returns what metadata announces and no rule checks.
 func Unchecked(m check.Metadata) []Advertised {

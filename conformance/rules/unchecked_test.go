@@ -27,13 +27,18 @@ func TestUnchecked(t *testing.T) {
 		{"nothing", check.Metadata{}, nil},
 		{"what has rules", check.Metadata{
 			"response_types_supported": list("code", "none"), "response_modes_supported": list("query", "fragment", "form_post"),
-			"grant_types_supported":                 list("authorization_code", "refresh_token", "client_credentials", "password", "implicit"),
+			"grant_types_supported": list("authorization_code", "refresh_token", "client_credentials",
+				"password", "implicit"),
 			"token_endpoint_auth_methods_supported": list("client_secret_basic", "client_secret_post", "none"),
-			"claim_types_supported":                 list("normal"), "backchannel_logout_supported": true, "claims_parameter_supported": true,
+			"claim_types_supported":                 list("normal"), "backchannel_logout_supported": true,
+			"claims_parameter_supported": true,
 		}, nil},
-		{"what the server denies", check.Metadata{"request_parameter_supported": false, "frontchannel_logout_supported": false, "dpop_signing_alg_values_supported": list(),
-			"check_session_iframe": "", "tls_client_certificate_bound_access_tokens": nil}, nil},
-		{"flows", check.Metadata{"response_types_supported": list("code", "id_token", "id_token token", "token id_token code")}, []Advertised{
+		{"what the server denies",
+			check.Metadata{"request_parameter_supported": false, "frontchannel_logout_supported": false,
+				"dpop_signing_alg_values_supported": list(),
+				"check_session_iframe":              "", "tls_client_certificate_bound_access_tokens": nil}, nil},
+		{"flows", check.Metadata{"response_types_supported": list("code", "id_token", "id_token token",
+			"token id_token code")}, []Advertised{
 			{"the implicit flow", "response_types_supported: id_token", implicit},
 			{"the hybrid flow", "response_types_supported: token id_token code", hybrid},
 		}},
@@ -41,13 +46,15 @@ func TestUnchecked(t *testing.T) {
 			"grant_types_supported": list("urn:openid:params:grant-type:ciba")}, []Advertised{
 			{"backchannel authentication", "backchannel_authentication_endpoint", "OIDC CIBA"},
 		}},
-		{"grants", check.Metadata{"grant_types_supported": list("urn:ietf:params:oauth:grant-type:token-exchange", "urn:example:grant", "urn:openid:params:grant-type:ciba")}, []Advertised{
+		{"grants", check.Metadata{"grant_types_supported": list("urn:ietf:params:oauth:grant-type:token-exchange",
+			"urn:example:grant", "urn:openid:params:grant-type:ciba")}, []Advertised{
 			{"backchannel authentication", "grant_types_supported: urn:openid:params:grant-type:ciba", "OIDC CIBA"},
 			{"token exchange", "grant_types_supported: urn:ietf:params:oauth:grant-type:token-exchange", "RFC 8693"},
 			{"the grant urn:example:grant", "grant_types_supported: urn:example:grant", ""},
 		}},
 		{"endpoints, lists and booleans", check.Metadata{
-			"pushed_authorization_request_endpoint": "https://a.example/par", "request_uri_parameter_supported": true, "dpop_signing_alg_values_supported": list("ES256"),
+			"pushed_authorization_request_endpoint": "https://a.example/par", "request_uri_parameter_supported": true,
+			"dpop_signing_alg_values_supported":          list("ES256"),
 			"token_endpoint_auth_methods_supported":      list("private_key_jwt", "client_secret_jwt", "tls_client_auth"),
 			"tls_client_certificate_bound_access_tokens": true, "authorization_details_types_supported": list("payment"),
 			"id_token_encryption_alg_values_supported": list("RSA-OAEP"), "check_session_iframe": "https://a.example/frame",

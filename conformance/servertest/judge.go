@@ -11,9 +11,11 @@ import (
 // unmet are the conditional rules whose condition Mandate does not meet, by the reason. Their checks are skipped. The
 // faults meet the conditions.
 var unmet = map[string][]string{
-	"The metadata is not signed; TLS protects it.":          {"RFC8414/2.1/signed", "RFC8414/2.1/not-in-itself"},
-	"Mandate does not encrypt.":                             {"RFC8414/2/jwks-use", "OIDCDiscovery/3/jwks-use", "OIDCDiscovery/3/jwks-one-use"},
-	"The keys have no certificates.":                        {"OIDCDiscovery/3/jwks-bare-keys", "OIDCDiscovery/3/jwks-certificates"},
+	"The metadata is not signed; TLS protects it.": {"RFC8414/2.1/signed", "RFC8414/2.1/not-in-itself"},
+	"Mandate does not encrypt.": {"RFC8414/2/jwks-use", "OIDCDiscovery/3/jwks-use",
+		"OIDCDiscovery/3/jwks-one-use"},
+	"The keys have no certificates.": {"OIDCDiscovery/3/jwks-bare-keys",
+		"OIDCDiscovery/3/jwks-certificates"},
 	"ID tokens have no azp, and after a refresh no nonce.":  {"OIDCCore/2/azp", "OIDCCore/12.2/same-nonce"},
 	"Only the operator can require pushed requests of all.": {"RFC9126/4/required"},
 	"Only the operator can demand nonces in proofs.":        {"RFC9449/8/nonce-of-server", "RFC9449/9/use-nonce"},
@@ -51,7 +53,8 @@ func Judge(t *testing.T, result check.Result) {
 	case result.Status != check.Pass:
 		t.Errorf("%s: %s: %s", result.Status, result.Rule.Text, result.Reason)
 		if result.Exchange != nil {
-			t.Logf("after %d requests:\n%s\n%s\n%s", result.Earlier, result.Exchange.Sent, result.Exchange.Got, result.Exchange.Repeat)
+			t.Logf("after %d requests:\n%s\n%s\n%s", result.Earlier, result.Exchange.Sent, result.Exchange.Got,
+				result.Exchange.Repeat)
 		}
 	}
 }

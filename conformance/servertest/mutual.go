@@ -40,7 +40,8 @@ func newAuthority(dir string) (*authority, error) {
 		return nil, err
 	}
 	a := &authority{dir: dir, key: key}
-	a.certificate = &x509.Certificate{Subject: pkix.Name{CommonName: "conformance authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	a.certificate = &x509.Certificate{Subject: pkix.Name{CommonName: "conformance authority"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	a.certificate, err = a.write("authority", a.certificate, key)
 	return a, err
 }
@@ -57,7 +58,8 @@ func (a *authority) write(name string, template *x509.Certificate, key *ecdsa.Pr
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err == nil {
-		err = errors.Join(os.WriteFile(a.path(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), 0o600),
+		err = errors.Join(os.WriteFile(a.path(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
+			0o600),
 			os.WriteFile(a.path(name+"-key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 	}
 	if err != nil {
@@ -75,7 +77,8 @@ func (a *authority) issue(c *target.Client) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: subject(c)}, DNSNames: []string{subject(c)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: subject(c)}, DNSNames: []string{subject(c)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	by, name := a, string(c.Role)+"-"+c.Auth
 	if c.Auth == need.SelfSignedAuth {
 		by = &authority{a.dir, template, key}
@@ -88,11 +91,12 @@ func (a *authority) issue(c *target.Client) (*x509.Certificate, error) {
 func certifiedKey(of *x509.Certificate) map[string]any {
 	point, _ := of.PublicKey.(*ecdsa.PublicKey).Bytes() // the key is of P-256
 	encode := base64.RawURLEncoding.EncodeToString
-	return map[string]any{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:]), "x5c": []string{base64.StdEncoding.EncodeToString(of.Raw)}}
+	return map[string]any{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:]),
+		"x5c": []string{base64.StdEncoding.EncodeToString(of.Raw)}}
 }
 
-// askForCertificates starts a reverse proxy with TLS that asks clients for certificates, and returns its address. It passes
-// a certificate in the header Client-Cert (RFC 9440 §2.2), and removes one that a client sends (RFC 9440 §4).
+// askForCertificates starts a reverse proxy with TLS that asks clients for certificates, and returns its address. It
+// passes a certificate in the header Client-Cert (RFC 9440 §2.2), and removes one that a client sends (RFC 9440 §4).
 func (s *Server) askForCertificates() (string, error) {
 	pair, err := tls.LoadX509KeyPair(s.Certificate(), s.key())
 	if err != nil {
@@ -113,13 +117,15 @@ func (s *Server) askForCertificates() (string, error) {
 			r.Out.Header.Set("Client-Cert", ":"+base64.StdEncoding.EncodeToString(of[0].Raw)+":")
 		}
 	}}
-	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}}
+	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}}
 	go server.ServeTLS(l, "", "") // it ends with the tests
 	cleanups = append(cleanups, func() { server.Close() })
 	return "https://" + l.Addr().String(), nil
 }
 
-// Options returns how the checks reach the server: they trust the certificate of the proxy for clients with certificates.
+// Options returns how the checks reach the server: they trust the certificate of the proxy for clients with
+// certificates.
 func (s *Server) Options() wire.Options {
 	text, err := os.ReadFile(s.Certificate())
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 // initialToken makes an initial access token, with which checks register clients.
 func (s *Server) initialToken() (string, error) {
-	out, err := s.CLI("", "registration-token", "add", "--json", "--uses", "10000", "--may", "authorization_code,client_credentials")
+	out, err := s.CLI("", "registration-token", "add", "--json", "--uses", "10000", "--may",
+		"authorization_code,client_credentials")
 	var made struct{ Token string }
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &made)
@@ -44,7 +45,8 @@ func flags(r need.Role, backchannel string) []string {
 	if r.SignedAccess {
 		add("--access-token-format", "jwt")
 	}
-	for flag, on := range map[string]bool{"--client-type=public": r.Public, "--may-introspect": r.Introspects, "--pairwise": r.Pairwise,
+	for flag, on := range map[string]bool{"--client-type=public": r.Public, "--may-introspect": r.Introspects,
+		"--pairwise":              r.Pairwise,
 		"--no-hash-client-secret": r.IDTokenAlgorithm == "HS256" || r.Auth == need.SecretJWT} {
 		if on {
 			f = append(f, flag)
@@ -67,7 +69,8 @@ func (s *Server) add(role need.Role, c *target.Client, backchannel string) error
 		return err
 	}
 	arguments = append(arguments, more...)
-	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
+	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone",
+		"offline_access"} {
 		arguments = append(arguments, "--scope", scope)
 	}
 	out, err := s.CLI("", arguments...)
@@ -118,8 +121,8 @@ func (s *Server) authentication(role need.Role, c *target.Client) ([]string, err
 	return append(flags, "--jwks", file), os.WriteFile(file, text, 0o600)
 }
 
-// WithCertificates adds a client for each role of FAPI 2.0 whose tokens are bound to a certificate, and that authenticates by
-// a method. It returns a target with these clients.
+// WithCertificates adds a client for each role of FAPI 2.0 whose tokens are bound to a certificate, and that
+// authenticates by a method. It returns a target with these clients.
 func (s *Server) WithCertificates(of *target.Target, method string) (*target.Target, error) {
 	t := *of
 	t.Clients = maps.Clone(of.Clients)

@@ -195,7 +195,8 @@ func (s *Server) Start(database string) error {
 		return err
 	}
 	s.cmd = exec.Command(path, "serve")
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, append(Environment(), "SSL_CERT_FILE="+s.Certificate()), &s.log, &s.log
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, append(Environment(), "SSL_CERT_FILE="+s.Certificate()),
+		&s.log, &s.log
 	err = s.launch()
 	if err != nil {
 		return err
@@ -217,12 +218,14 @@ func (s *Server) listeners(listen string) (string, error) {
 	if s.tls {
 		mutual := port.Address()
 		s.URL, s.mutual = "https://"+listen, "https://"+mutual
-		return fmt.Sprintf("LISTEN: %q\nTLS_CERTIFICATE_FILE: %q\nTLS_KEY_FILE: %q\nMTLS_LISTEN: %q\n", listen, s.Certificate(), s.key(), mutual), nil
+		return fmt.Sprintf("LISTEN: %q\nTLS_CERTIFICATE_FILE: %q\nTLS_KEY_FILE: %q\nMTLS_LISTEN: %q\n", listen,
+			s.Certificate(), s.key(), mutual), nil
 	}
 	var err error
 	s.URL = "http://" + listen
 	s.mutual, err = s.askForCertificates()
-	return fmt.Sprintf("LISTEN: %q\nTRUSTED_PROXIES: [127.0.0.0/8]\nMTLS_BASE_URL: %q\nMTLS_CERTIFICATE_HEADER: Client-Cert\n", listen, s.mutual), err
+	return fmt.Sprintf("LISTEN: %q\nTRUSTED_PROXIES: [127.0.0.0/8]\nMTLS_BASE_URL: %q\nMTLS_CERTIFICATE_HEADER: "+
+		"Client-Cert\n", listen, s.mutual), err
 }
 
 // prepare makes the folder of the server, and in it the certificates.
@@ -240,8 +243,8 @@ func (s *Server) prepare() error {
 	return err
 }
 
-// Certificate returns the path of the certificate that the server and its clients trust. It is for the metadata documents
-// of clients, and for what asks clients for certificates.
+// Certificate returns the path of the certificate that the server and its clients trust. It is for the metadata
+// documents of clients, and for what asks clients for certificates.
 func (s *Server) Certificate() string { return filepath.Join(s.dir, "certificate.pem") }
 
 // key returns the path of its private key.
@@ -273,8 +276,10 @@ func (s *Server) launch() error {
 
 // target adds a person and the clients.
 func (s *Server) target() (*target.Target, error) {
-	t := &target.Target{Issuer: s.known() + "/o", Origins: []string{s.mutual}, User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
-		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known(), Certified: s.mutual}, Backchannel: port.Address(),
+	t := &target.Target{Issuer: s.known() + "/o", Origins: []string{s.mutual},
+		User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
+		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups",
+			Resource: s.known(), Certified: s.mutual}, Backchannel: port.Address(),
 		Documents: target.Documents{Listen: port.Address(), Certificate: s.Certificate(), Key: s.key()}}
 	_, err := s.CLI("", "group", "add", "readers")
 	if err != nil {
@@ -290,8 +295,10 @@ func (s *Server) target() (*target.Target, error) {
 			return nil, err
 		}
 	}
-	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"}, {URI: "https://two.example/v1", Scope: "write"}} {
-		_, err := s.CLI("", "resource", "add", api.URI, "--name", api.URI, "--scope", api.Scope, "--scope", "read", "--introspector", t.Clients[need.Introspect].ID)
+	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"},
+		{URI: "https://two.example/v1", Scope: "write"}} {
+		_, err := s.CLI("", "resource", "add", api.URI, "--name", api.URI, "--scope", api.Scope, "--scope", "read",
+			"--introspector", t.Clients[need.Introspect].ID)
 		if err != nil {
 			return nil, err
 		}
@@ -308,7 +315,8 @@ func (s *Server) target() (*target.Target, error) {
 // AddPerson adds a person who has a value for every claim (OIDC Core §5.1).
 func (s *Server) AddPerson(u target.User) error {
 	_, err := s.CLI(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
-		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
+		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name",
+		"Pleasance", "--nickname", "al",
 		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
 		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
 		"--picture", "https://alice.example/p.png", "--website", "https://alice.example/w",

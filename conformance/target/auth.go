@@ -29,7 +29,8 @@ func (c *Client) usualAuth() string {
 }
 
 // credentials names the key of the file that each method needs.
-var credentials = map[string]string{need.SecretBasic: "secret", need.SecretPost: "secret", need.SecretJWT: "secret", need.PrivateKeyJWT: "jwk",
+var credentials = map[string]string{need.SecretBasic: "secret", need.SecretPost: "secret", need.SecretJWT: "secret",
+	need.PrivateKeyJWT:   "jwk",
 	need.CertificateAuth: "certificate", need.SelfSignedAuth: "certificate"}
 
 // Credential names the key of the file that has the credentials of the client, or returns "".
@@ -63,7 +64,8 @@ func (c *Client) checkAuth(r need.Role) error {
 	switch bindings := []string{need.BoundToKey, need.BoundToCertificate}; {
 	case c.Binding != "" && !slices.Contains(bindings, c.Binding):
 		return fmt.Errorf("binding: %q is not supported; use %s", c.Binding, strings.Join(bindings, " or "))
-	case c.Binding == need.BoundToKey && r.Profile == "", c.Binding != "" && r.Profile == "" && !need.ByCertificate(c.Auth):
+	case c.Binding == need.BoundToKey && r.Profile == "", c.Binding != "" && r.Profile == "" &&
+		!need.ByCertificate(c.Auth):
 		return errors.New("binding must be removed: only the clients of FAPI 2.0 have it")
 	}
 	wants := c.wants(r)
@@ -102,7 +104,8 @@ func (c *Client) readKey() error {
 			return fmt.Errorf("jwk: %v", err) // not the target file is missing
 		}
 		if bytes.Contains(text, []byte("-----BEGIN ")) {
-			return fmt.Errorf("jwk: %s is a PEM file: convert it to a private JWK in JSON, as docs/check-a-server.md shows", file)
+			return fmt.Errorf("jwk: %s is a PEM file: convert it to a private JWK in JSON, as docs/check-a-server.md shows",
+				file)
 		}
 		is = json.Unmarshal(text, &jwk) == nil && jwk != nil
 	}
@@ -110,7 +113,8 @@ func (c *Client) readKey() error {
 	case is && jwk["keys"] != nil: // RFC 7517 §5
 		return errors.New("jwk: this is a JWK Set: name one private JWK, without keys around it")
 	case !is:
-		return errors.New("jwk: is neither a JWK, such as {kty: EC, crv: P-256, x: ..., y: ..., d: ...}, nor the name of a file that contains one in JSON")
+		return errors.New("jwk: is neither a JWK, such as {kty: EC, crv: P-256, x: ..., y: ..., d: ...}, nor the name of a " +
+			"file that contains one in JSON")
 	}
 	key, err := jose.ReadKey(jwk)
 	if err != nil {

@@ -28,8 +28,8 @@ type Client struct {
 
 	// JWK is the private key for private_key_jwt: a JWK, or the name of a file that contains one.
 	JWK any `yaml:"jwk,omitempty"`
-	// CertificateFile and KeyFile are the PEM files of the certificate for tls_client_auth and self_signed_tls_client_auth,
-	// or of the one to which the tokens are bound.
+	// CertificateFile and KeyFile are the PEM files of the certificate for tls_client_auth and
+	// self_signed_tls_client_auth, or of the one to which the tokens are bound.
 	CertificateFile string `yaml:"certificate,omitempty"`
 	KeyFile         string `yaml:"key,omitempty"`
 
@@ -40,9 +40,10 @@ type Client struct {
 	PostLogoutRedirectURIs []string `yaml:"post_logout_redirect_uris,omitempty"`
 
 	// What the file does not have:
-	Role           need.Need        `yaml:"-"`
-	Audience       string           `yaml:"-"` // of its assertions: the issuer, or what the server accepts instead
-	NamesItself    bool             `yaml:"-"` // the server wants client_id beside an assertion (RFC 7521 §4.2: it is optional)
+	Role     need.Need `yaml:"-"`
+	Audience string    `yaml:"-"` // of its assertions: the issuer, or what the server accepts instead
+	// the server wants client_id beside an assertion (RFC 7521 §4.2: it is optional)
+	NamesItself    bool             `yaml:"-"`
 	Signer         *jose.Key        `yaml:"-"` // what it signs assertions with
 	Certificate    *tls.Certificate `yaml:"-"`
 	Configuration  string           `yaml:"-"` // where the client can be deleted (RFC 7592)
@@ -53,8 +54,10 @@ type Client struct {
 
 // NewClient returns a client that is registered as its role describes. If it needs a private key, this is a new one.
 func NewClient(r need.Role, id, secret string) *Client {
-	c := &Client{ID: id, Secret: secret, Auth: r.Auth, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, Role: r.Name}
-	if r.Auth == need.PrivateKeyJWT || r.Profile == need.ProfileMessages { // FAPI 2.0 Message Signing §5.3.1: its requests are signed
+	c := &Client{ID: id, Secret: secret, Auth: r.Auth, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout,
+		Role: r.Name}
+	// FAPI 2.0 Message Signing §5.3.1: its requests are signed
+	if r.Auth == need.PrivateKeyJWT || r.Profile == need.ProfileMessages {
 		algorithm := "ES256"
 		if r.Profile != "" {
 			algorithm = "PS256" // the key can make signatures by RS256 too, which the profile forbids
@@ -127,8 +130,8 @@ func (c *Client) signer() *jose.Key {
 	return c.Signer
 }
 
-// Claims returns the claims of an assertion by which the client authenticates (OIDC Core §9). RFC 10070 §4: it is for the
-// issuer.
+// Claims returns the claims of an assertion by which the client authenticates (OIDC Core §9). RFC 10070 §4: it is for
+// the issuer.
 func (c *Client) Claims() map[string]any {
 	now := time.Now().Unix()
 	return map[string]any{"iss": c.ID, "sub": c.ID, "aud": c.Audience, "exp": now + 60, "iat": now, "jti": rand.Text()}

@@ -66,7 +66,8 @@ func (t *Target) LoadKept(path string) (*Kept, error) {
 		return nil, err
 	}
 	if file.Issuer != t.Issuer {
-		return nil, fmt.Errorf("%s: these clients are of %s, and the target is of %s: remove the file, or name another target file",
+		return nil, fmt.Errorf("%s: these clients are of %s, and the target is of %s: remove the file, or name another "+
+			"target file",
 			k.path, file.Issuer, t.Issuer)
 	}
 	maps.Copy(k.file.Clients, file.Clients)

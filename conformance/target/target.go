@@ -88,7 +88,8 @@ func (d Documents) check() error {
 		return errors.New("documents: needs certificate and key, or the url of a proxy that does TLS")
 	}
 	at, err := url.Parse(d.Address())
-	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || at.Path != "" || at.RawQuery != "" || at.Fragment != "" {
+	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || at.Path != "" || at.RawQuery != "" ||
+		at.Fragment != "" {
 		return fmt.Errorf("documents: url: %q is not https://host or https://host:port", d.URL)
 	}
 	return nil

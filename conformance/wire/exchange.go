@@ -196,7 +196,8 @@ func shellQuote(word string) string {
 		return ""
 	}
 	plain := !strings.ContainsFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~/:=%+@,", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-._~/:=%+@,", r))
 	})
 	if plain {
 		return word
@@ -237,7 +238,8 @@ func (a *Answer) redirect() string {
 		place = Bare(to)
 	}
 	if loginPath.MatchString(place) {
-		return fmt.Sprintf("%s, a redirect to the login page %s, as if the request came from a person and not from a client", a, place)
+		return fmt.Sprintf("%s, a redirect to the login page %s, as if the request came from a person and not from a client",
+			a, place)
 	}
 	return fmt.Sprintf("%s, a redirect to %s", a, place)
 }

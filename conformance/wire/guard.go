@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// guard decides to which hosts requests are sent. The checks send many wrong requests, and a server can name any address
-// as its own: that of a stranger, or of a service that only this machine reaches.
+// guard decides to which hosts requests are sent. The checks send many wrong requests, and a server can name any
+// address as its own: that of a stranger, or of a service that only this machine reaches.
 type guard struct {
 	owned  bool // hosts other than this machine and private networks are allowed
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -90,7 +90,8 @@ func (g *guard) allowed(ctx context.Context, host string) error {
 func (g *guard) permits(ctx context.Context, host string, a netip.Addr) error {
 	reach := reachOf(a)
 	if reach == Anywhere && !g.owned {
-		return Refusedf("%s is at %s, which is neither this machine nor in a private network: add --i-own-this-server if you may test it", host, a)
+		return Refusedf("%s is at %s, which is neither this machine nor in a private network: add --i-own-this-server if "+
+			"you may test it", host, a)
 	}
 	named, home := g.names(host)
 	if named {
@@ -99,16 +100,18 @@ func (g *guard) permits(ctx context.Context, host string, a netip.Addr) error {
 	// RFC 3927 §2.8, RFC 4291 §2.5.6: such an address has a meaning only on one link. In a cloud, services for the machine
 	// itself have one.
 	if a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() {
-		return Refusedf("%s is at %s, a link-local address, and the target does not name this host: add it to the target under origins if the server is there", host, a)
+		return Refusedf("%s is at %s, a link-local address, and the target does not name this host: add it to the target "+
+			"under origins if the server is there", host, a)
 	}
 	if from := g.Reach(ctx, home); reach != from {
-		return Refusedf("%s is at %s, which is %s, and the issuer is %s: add the host to the target under origins if the server is there", host, a, reach, from)
+		return Refusedf("%s is at %s, which is %s, and the issuer is %s: add the host to the target under origins if the "+
+			"server is there", host, a, reach, from)
 	}
 	return nil
 }
 
-// dial connects to an address that the guard permits. It checks the address that is really used, because a name can have
-// another address at the next lookup.
+// dial connects to an address that the guard permits. It checks the address that is really used, because a name can
+// have another address at the next lookup.
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -28,10 +28,13 @@ func (n names) lookup(_ context.Context, _, host string) ([]netip.Addr, error) {
 	return all, nil
 }
 
-// A host that the target does not name must be reachable from the same places as the issuer. --i-own-this-server is about
-// the hosts of the target, so it opens neither private nor link-local addresses for the metadata of a public issuer.
+// A host that the target does not name must be reachable from the same places as the issuer. --i-own-this-server is
+// about the hosts of the target, so it opens neither private nor link-local addresses for the metadata of a public
+// issuer.
 func TestAllowed(t *testing.T) {
-	resolver := names{"public.example": {{"192.0.2.1"}}, "keys.example": {{"198.51.100.1"}}, "private.example": {{"10.0.0.1"}}, "both.example": {{"10.0.0.2", "198.51.100.2"}}, "metadata.example": {{"169.254.169.254"}}}
+	resolver := names{"public.example": {{"192.0.2.1"}}, "keys.example": {{"198.51.100.1"}},
+		"private.example": {{"10.0.0.1"}}, "both.example": {{"10.0.0.2", "198.51.100.2"}},
+		"metadata.example": {{"169.254.169.254"}}}
 	for _, c := range []struct {
 		owned        bool
 		issuer, also string
@@ -51,7 +54,8 @@ func TestAllowed(t *testing.T) {
 		{true, "https://public.example", "", "public.example", ""},
 		{true, "https://public.example", "", "keys.example", ""},
 		{true, "https://public.example", "", "both.example", ""}, // the dialer checks the address that it uses
-		{true, "https://public.example", "", "private.example", "in a private network, and the issuer is in a public network"},
+		{true, "https://public.example", "", "private.example",
+			"in a private network, and the issuer is in a public network"},
 		{true, "https://public.example", "", "127.0.0.1", "on this machine"},
 		{true, "https://public.example", "", "metadata.example", "link-local"},
 		{false, "https://public.example", "", "public.example", "--i-own-this-server"},
@@ -81,7 +85,8 @@ func TestNameThatRebinds(t *testing.T) {
 		}
 		for range deafAfter + 1 { // a request that is not sent is no silence of the server
 			_, err = n.Do(t.Context(), r)
-			if !IsRefused(err) || !strings.Contains(err.Error(), "localhost is at 127.0.0.1") && !strings.Contains(err.Error(), "localhost is at ::1") {
+			if !IsRefused(err) || !strings.Contains(err.Error(), "localhost is at 127.0.0.1") &&
+				!strings.Contains(err.Error(), "localhost is at ::1") {
 				t.Errorf("%v", err)
 			}
 		}
@@ -93,7 +98,9 @@ func TestNameThatRebinds(t *testing.T) {
 
 // Origins are compared in one form (RFC 6454 §4).
 func TestOrigin(t *testing.T) {
-	for address, want := range map[string]string{"HTTPS://AS.example:443/a?b#c": "https://as.example", "http://as.example:80": "http://as.example", "https://as.example:80/": "https://as.example:80", "http://user@as.example:8080/": "http://as.example:8080", "https://as.example:4443": "https://as.example:4443"} {
+	for address, want := range map[string]string{"HTTPS://AS.example:443/a?b#c": "https://as.example",
+		"http://as.example:80": "http://as.example", "https://as.example:80/": "https://as.example:80",
+		"http://user@as.example:8080/": "http://as.example:8080", "https://as.example:4443": "https://as.example:4443"} {
 		if got := Origin(address); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}

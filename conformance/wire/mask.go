@@ -10,10 +10,13 @@ import (
 )
 
 // confidential are the names of parameters and members whose values are secrets, in requests and in answers.
-var confidential = []string{"access_token", "refresh_token", "id_token", "code", "code_verifier", "token", "client_secret", "password",
-	"client_assertion", "assertion", "response", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code",
+var confidential = []string{"access_token", "refresh_token", "id_token", "code", "code_verifier", "token",
+	"client_secret", "password",
+	"client_assertion", "assertion", "response", "id_token_hint", "logout_token", "registration_access_token",
+	"initial_access_token", "device_code",
 	// These carry a session at servers of several projects, or stand for a request:
-	"login_verifier", "consent_verifier", "login_challenge", "consent_challenge", "logout_challenge", "logout_verifier", "session_code", "request_uri", "user_code",
+	"login_verifier", "consent_verifier", "login_challenge", "consent_challenge", "logout_challenge", "logout_verifier",
+	"session_code", "request_uri", "user_code",
 	"ticket", "SAMLResponse", "secret", "accessToken", "refreshToken", "idToken"}
 
 // shortest is the least length of a secret that is masked in any text. A shorter secret could be part of other words
@@ -54,14 +57,16 @@ type Mask struct {
 
 // NewMask returns a Mask that knows no secret.
 func NewMask() *Mask {
-	return &Mask{names: map[string]string{}, secrets: map[string]string{}, taken: map[string]int{}, chosen: map[string]bool{}, issuer: map[string]*Answer{},
+	return &Mask{names: map[string]string{}, secrets: map[string]string{}, taken: map[string]int{},
+		chosen: map[string]bool{}, issuer: map[string]*Answer{},
 		made: map[string]bool{}, own: map[string]bool{}, learned: map[*Answer]bool{}}
 }
 
 // Clone returns a copy, which learns further secrets on its own.
 func (m *Mask) Clone() *Mask {
 	c := *m
-	c.names, c.secrets, c.taken, c.chosen, c.issuer = maps.Clone(m.names), maps.Clone(m.secrets), maps.Clone(m.taken), maps.Clone(m.chosen), maps.Clone(m.issuer)
+	c.names, c.secrets, c.taken, c.chosen, c.issuer = maps.Clone(m.names), maps.Clone(m.secrets), maps.Clone(m.taken),
+		maps.Clone(m.chosen), maps.Clone(m.issuer)
 	c.made, c.own, c.learned = maps.Clone(m.made), maps.Clone(m.own), maps.Clone(m.learned)
 	c.fields, c.spelt, c.words = slices.Clone(m.fields), slices.Clip(m.spelt), slices.Clip(m.words)
 	return &c
@@ -89,8 +94,8 @@ func (m *Mask) Add(name, secret string) string {
 	return name
 }
 
-// The names of the variables for what a check signs with a private key: assertions and proofs. A new one is needed for each
-// request.
+// The names of the variables for what a check signs with a private key: assertions and proofs. A new one is needed for
+// each request.
 const (
 	assertionName = "CLIENT_ASSERTION"
 	proofName     = "DPOP_PROOF"
@@ -138,7 +143,8 @@ func (m *Mask) Show(value string) {
 func (m *Mask) choose(name, value string) {
 	switch {
 	case m.names[value] != "":
-	case strings.EqualFold(name, assertionName) || name == proofName || m.confidential(name) && m.resembles(value): // a check signs an assertion with a key of the target
+	// a check signs an assertion with a key of the target
+	case strings.EqualFold(name, assertionName) || name == proofName || m.confidential(name) && m.resembles(value):
 		m.made[value] = true
 		m.Add(name, value)
 	default:
@@ -156,7 +162,8 @@ func (m *Mask) resembles(value string) bool {
 			continue
 		}
 		half := min(len(secret), len(value)) / 2
-		if half >= shortest/2 && (strings.HasPrefix(value, secret[:half]) || strings.HasSuffix(value, secret[len(secret)-half:])) {
+		if half >= shortest/2 &&
+			(strings.HasPrefix(value, secret[:half]) || strings.HasSuffix(value, secret[len(secret)-half:])) {
 			return true
 		}
 		for part := range strings.SplitSeq(value, ".") {

@@ -60,8 +60,8 @@ func (m *Mask) hideNamed(text string, name func(of, value string) string) string
 	return inputText.ReplaceAllStringFunc(text, func(tag string) string { return m.hideInput(tag, name) })
 }
 
-// hidePairs masks the values of a query, a fragment or a form. Texts of a server can be long, so no expression looks for
-// them.
+// hidePairs masks the values of a query, a fragment or a form. Texts of a server can be long, so no expression looks
+// for them.
 func (m *Mask) hidePairs(text string, name func(of, value string) string) string {
 	var b strings.Builder
 	at := 0 // what b has
@@ -177,7 +177,8 @@ func (m *Mask) hideInput(tag string, shown func(of, value string) string) string
 	case m.confidential(name):
 	case strings.EqualFold(attributes["type"], "password"):
 		name = "password"
-	case strings.EqualFold(attributes["type"], "hidden") && len(value) >= 20 && !strings.HasPrefix(value, "http"): // an issuer is no secret
+	// an issuer is no secret
+	case strings.EqualFold(attributes["type"], "hidden") && len(value) >= 20 && !strings.HasPrefix(value, "http"):
 		name = "hidden"
 	default:
 		return tag

@@ -11,13 +11,15 @@ import (
 )
 
 // brief are secrets that are too short to be masked in any position. Random texts contain no tilde.
-var brief = map[string]string{"password": "p~1", "client": "s~2", "access": "a~3", "refresh": "r~4", "id": "i~5", "code": "c~6", "cookie": "k~7"}
+var brief = map[string]string{"password": "p~1", "client": "s~2", "access": "a~3", "refresh": "r~4", "id": "i~5",
+	"code": "c~6", "cookie": "k~7"}
 
 // wantHidden asserts that a text contains no secret.
 func wantHidden(t *testing.T, where, text string) {
 	t.Helper()
 	for name, secret := range brief {
-		for _, form := range []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte("code:" + secret))} {
+		for _, form := range []string{secret, url.QueryEscape(secret),
+			base64.StdEncoding.EncodeToString([]byte("code:" + secret))} {
 			if at := strings.Index(text, form); at >= 0 {
 				t.Errorf("%s shows the %s: …%s…", where, name, text[max(0, at-200):min(len(text), at+40)])
 			}
@@ -43,21 +45,29 @@ func TestMaskByName(t *testing.T) {
 		"Bearer":           {SentHeader: header("Authorization", "Bearer a~3")},
 		"another scheme":   {SentHeader: header("Authorization", "DPoP a~3")},
 		"no scheme":        {SentHeader: header("Authorization", "a~3")},
-		"a cookie":         {SentHeader: header("Cookie", "sid=k~7; other=k~7"), Header: header("Set-Cookie", "sid=k~7; Path=/; HttpOnly")},
-		"a redirect":       {Header: header("Location", "https://client.example/code?x=1&code=c~6&state=z", "Refresh", "0; url=https://client.example/#access_token=a~3&id_token=i~5")},
-		"an answer":        {Body: []byte(`{"access_token": "a~3", "refresh_token":"r~4", "id_token" : "i\u007e5", "more": {"client_secret": "s~2"}}`)},
-		"a page": {Body: []byte(`<form><input type="hidden" name="code" value="c~6"><INPUT value='i~5' name=id_token><input type=password name=x value=p~1>` +
-			`<a href="https://client.example/?a=b&amp;code=c~6">go</a>`)},
+		"a cookie": {SentHeader: header("Cookie", "sid=k~7; other=k~7"),
+			Header: header("Set-Cookie", "sid=k~7; Path=/; HttpOnly")},
+		"a redirect": {Header: header("Location", "https://client.example/code?x=1&code=c~6&state=z", "Refresh",
+			"0; url=https://client.example/#access_token=a~3&id_token=i~5")},
+		"an answer": {
+			Body: []byte(
+				`{"access_token": "a~3", "refresh_token":"r~4", "id_token" : "i\u007e5", "more": {"client_secret": "s~2"}}`)},
+		"a page": {Body: []byte(
+			`<form><input type="hidden" name="code" value="c~6"><INPUT value='i~5' name=id_token><input type=password name=x value=p~1>` +
+				`<a href="https://client.example/?a=b&amp;code=c~6">go</a>`)},
 	} {
 		m := NewMask()
 		m.Typed("login[pw]")
 		m.Add("code_secret", "s~2")
 		m.Add("password", "p~1")
-		m.Learn(&Answer{URL: &url.URL{}, Body: []byte(`{"access_token": "a~3", "refresh_token": "r~4", "id_token": "i~5", "code": "c~6"}`)})
-		a.Method, a.URL = http.MethodPost, &url.URL{Scheme: "https", Host: "server.example", Path: "/", RawQuery: "code=c~6&code_challenge=x"}
+		m.Learn(&Answer{URL: &url.URL{},
+			Body: []byte(`{"access_token": "a~3", "refresh_token": "r~4", "id_token": "i~5", "code": "c~6"}`)})
+		a.Method, a.URL = http.MethodPost,
+			&url.URL{Scheme: "https", Host: "server.example", Path: "/", RawQuery: "code=c~6&code_challenge=x"}
 		e := m.Exchange(a)
 		wantHidden(t, name, e.Sent+e.Got+e.Repeat)
-		if !strings.Contains(e.Sent, "code=$CODE&code_challenge=x") || !strings.Contains(e.Repeat, `?code='"$CODE"'&code_challenge=x'`) {
+		if !strings.Contains(e.Sent, "code=$CODE&code_challenge=x") ||
+			!strings.Contains(e.Repeat, `?code='"$CODE"'&code_challenge=x'`) {
 			t.Errorf("%s: what is no secret is gone, or the secret has no name:\n%s\n%s", name, e.Sent, e.Repeat)
 		}
 		m.Learn(a) // it learns nothing new
@@ -86,11 +96,13 @@ func TestMaskMangles(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	long := &Answer{Method: "GET", URL: &url.URL{Host: "h"}, Body: []byte(strings.Repeat("x", shownBody-5) + "a long secret & <more>")}
+	long := &Answer{Method: "GET", URL: &url.URL{Host: "h"},
+		Body: []byte(strings.Repeat("x", shownBody-5) + "a long secret & <more>")}
 	if got := m.got(long, shownBody); strings.Contains(got, "a lon") {
 		t.Errorf("half a secret is left: %s", got[len(got)-60:])
 	}
-	if got := named(quote(m.hide("a $HOME of $PASSWORD, a long secret & <more>"))); got != `'a $HOME of $PASSWORD, '"$ACCESS_TOKEN"` {
+	if got := named(quote(
+		m.hide("a $HOME of $PASSWORD, a long secret & <more>"))); got != `'a $HOME of $PASSWORD, '"$ACCESS_TOKEN"` {
 		t.Errorf("a shell would take %s otherwise", got)
 	}
 }
@@ -101,20 +113,25 @@ func TestMaskShowsWhatTheCheckChose(t *testing.T) {
 	m := NewMask()
 	m.Add("password", "password")
 	m.Show("openid profile email")
-	m.Learn(&Answer{URL: &url.URL{}, Body: []byte(`{"access_token": "` + token + `"}`), Header: http.Header{"Set-Cookie": {"scope=openid profile email"}}})
-	invented := &Answer{Method: "POST", URL: &url.URL{Scheme: "https", Host: "server.example", RawQuery: "state=a-state-of-the-check"},
+	m.Learn(&Answer{URL: &url.URL{}, Body: []byte(`{"access_token": "` + token + `"}`),
+		Header: http.Header{"Set-Cookie": {"scope=openid profile email"}}})
+	invented := &Answer{Method: "POST",
+		URL:        &url.URL{Scheme: "https", Host: "server.example", RawQuery: "state=a-state-of-the-check"},
 		SentHeader: http.Header{"Authorization": {"Bearer an-invented-token"}, "User-Agent": {"mandate-conformance"}},
 		SentForm:   "grant_type=password&password=password&code=an-invented-code&scope=openid+profile+email&client_secret=wrong-secret",
-		Body:       []byte(`<input type="hidden" name="x" value="openid profile email"><input type="hidden" name="state" value="a-state-of-the-check">{"code":"an-invented-code"}`)}
+		Body: []byte(
+			`<input type="hidden" name="x" value="openid profile email"><input type="hidden" name="state" value="a-state-of-the-check">{"code":"an-invented-code"}`)}
 	m.Learn(invented)
 	e := m.Exchange(invented)
-	for _, shown := range []string{"Bearer an-invented-token", "code=an-invented-code", "client_secret=wrong-secret", "grant_type=password&password=$PASSWORD",
+	for _, shown := range []string{"Bearer an-invented-token", "code=an-invented-code", "client_secret=wrong-secret",
+		"grant_type=password&password=$PASSWORD",
 		"scope=openid+profile+email", "state=a-state-of-the-check", "mandate-conformance"} {
 		if !strings.Contains(e.Sent, shown) {
 			t.Errorf("%s is hidden in\n%s", shown, e.Sent)
 		}
 	}
-	for _, shown := range []string{`value="openid profile email"`, `value="a-state-of-the-check"`, `{"code":"an-invented-code"}`} {
+	for _, shown := range []string{`value="openid profile email"`, `value="a-state-of-the-check"`,
+		`{"code":"an-invented-code"}`} {
 		if !strings.Contains(e.Got, shown) {
 			t.Errorf("%s is hidden in\n%s", shown, e.Got)
 		}
@@ -122,7 +139,8 @@ func TestMaskShowsWhatTheCheckChose(t *testing.T) {
 	parts := strings.Split(token, ".")
 	for _, altered := range []string{token[:len(token)-1], token + "x", testkit.Changed(token, 0),
 		"e30." + parts[1] + "."} {
-		a := &Answer{Method: "GET", URL: &url.URL{}, SentHeader: http.Header{"Authorization": {"Bearer " + altered}}, SentForm: "token=" + altered}
+		a := &Answer{Method: "GET", URL: &url.URL{}, SentHeader: http.Header{"Authorization": {"Bearer " + altered}},
+			SentForm: "token=" + altered}
 		m.Learn(a)
 		if e := m.Exchange(a); strings.Contains(e.Sent+e.Repeat, parts[1]) || strings.Contains(e.Sent+e.Repeat, altered) {
 			t.Errorf("a token made of a secret is shown: %s", e.Sent)
@@ -133,9 +151,10 @@ func TestMaskShowsWhatTheCheckChose(t *testing.T) {
 // Where a browser was sent is described without values.
 func TestPlace(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://client.example/code":                            "https://client.example/code",
-		"https://client.example/code?state=x&code=y":             "https://client.example/code with code, state",
-		"https://client.example/a%20b?x=1#access_token=z&error=": "https://client.example/a%20b with x, #access_token, #error",
+		"https://client.example/code":                "https://client.example/code",
+		"https://client.example/code?state=x&code=y": "https://client.example/code with code, state",
+		"https://client.example/a%20b?x=1#access_token=z&error=": "https://client.example/a%20b with x, #access_token, " +
+			"#error",
 		"%zz": "%zz",
 	} {
 		if got := Place(address); got != want {
@@ -156,9 +175,11 @@ func TestRepeatSendsTheWholeForm(t *testing.T) {
 
 // Parameters that carry a session have no place in a report.
 func TestMaskSessions(t *testing.T) {
-	for _, name := range []string{"login_verifier", "consent_verifier", "login_challenge", "session_code", "request_uri", "user_code", "ticket", "SAMLResponse", "secret", "accessToken"} {
+	for _, name := range []string{"login_verifier", "consent_verifier", "login_challenge", "session_code", "request_uri",
+		"user_code", "ticket", "SAMLResponse", "secret", "accessToken"} {
 		m := NewMask()
-		a := &Answer{Method: "GET", URL: &url.URL{}, Header: http.Header{"Location": {"https://as.example/x?" + name + "=v~1"}}, Body: []byte(`{"` + name + `":"v~2"}`)}
+		a := &Answer{Method: "GET", URL: &url.URL{},
+			Header: http.Header{"Location": {"https://as.example/x?" + name + "=v~1"}}, Body: []byte(`{"` + name + `":"v~2"}`)}
 		if e := m.Exchange(a); strings.Contains(e.Got, "v~") {
 			t.Errorf("the %s is shown:\n%s", name, e.Got)
 		}
@@ -173,14 +194,18 @@ func TestClipAddresses(t *testing.T) {
 	m.Add("code", "a-code-of-the-server")
 	long := "https://as.example/" + strings.Repeat("x", 178) + "/"
 	for text, want := range map[string]string{
-		"the browser was sent to " + Place("https://as.example/"+secret+"/x?code=1"): "the browser was sent to https://as.example/$ACCESS_TOKEN/x with code",
-		"it was sent to " + long + "a-code-of-the-server/x/x, not here":              "it was sent to " + long + "$C… (207 bytes in all), not here",
+		"the browser was sent to " + Place("https://as.example/"+secret+"/x?code=1"): "the browser was sent to " +
+			"https://as.example/$ACCESS_TOKEN/x with code",
+		"it was sent to " + long + "a-code-of-the-server/x/x, not here": "it was sent to " + long +
+			"$C… (207 bytes in all), not here",
 	} {
 		if got := ClipAddresses(m.Hide(text)); got != want {
 			t.Errorf("it is %s, want %s", got, want)
 		}
 	}
-	for text, want := range map[string]string{"a title": "a title", "a long title with a-code-of-the-server": "a long title with… (38 bytes in all)", strings.Repeat("x", 40): "… (40 bytes in all)"} {
+	for text, want := range map[string]string{"a title": "a title",
+		"a long title with a-code-of-the-server": "a long title with… (38 bytes in all)",
+		strings.Repeat("x", 40):                  "… (40 bytes in all)"} {
 		if got := ClipWords(text, 25); got != want {
 			t.Errorf("it is %s, want %s", got, want)
 		}
@@ -189,10 +214,13 @@ func TestClipAddresses(t *testing.T) {
 
 // The code of an error can be in a member named code, and is no authorization code.
 func TestMaskShowsErrorCodes(t *testing.T) {
-	for body, shown := range map[string]bool{`{"code":"invalid_request"}`: true, `{"code": "INVALID_CLIENT"}`: true, `{"code":"InvalidClient"}`: true,
-		`{"code":"c~6"}`: false, `{"code":"SplxlOBeZQQYbYS6WxSbIA"}`: false, `{"code":"abcdefgh"}`: false, `{"access_token":"invalid_request"}`: false} {
+	for body, shown := range map[string]bool{`{"code":"invalid_request"}`: true, `{"code": "INVALID_CLIENT"}`: true,
+		`{"code":"InvalidClient"}`: true,
+		`{"code":"c~6"}`:           false, `{"code":"SplxlOBeZQQYbYS6WxSbIA"}`: false, `{"code":"abcdefgh"}`: false,
+		`{"access_token":"invalid_request"}`: false} {
 		m := NewMask()
-		a := &Answer{Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "server.example", Path: "/"}, Status: http.StatusBadRequest, Body: []byte(body)}
+		a := &Answer{Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "server.example", Path: "/"},
+			Status: http.StatusBadRequest, Body: []byte(body)}
 		if got := m.Exchange(a).Got; strings.Contains(got, body) != shown {
 			t.Errorf("%s is shown as %s", body, got)
 		}
@@ -202,12 +230,15 @@ func TestMaskShowsErrorCodes(t *testing.T) {
 // An endpoint for programs that redirects to a login page wants something else than it got.
 func TestFailureNamesTheLoginPage(t *testing.T) {
 	for location, want := range map[string]string{
-		"/login?next=1":               "302 Found, a redirect to the login page https://server.example/login, as if the request came from a person and not from a client",
-		"https://sso.example/Sign-In": "302 Found, a redirect to the login page https://sso.example/Sign-In, as if the request came from a person and not from a client",
-		"/elsewhere":                  "302 Found, a redirect to https://server.example/elsewhere",
-		"":                            "302 Found",
+		"/login?next=1": "302 Found, a redirect to the login page https://server.example/login, as if the " +
+			"request came from a person and not from a client",
+		"https://sso.example/Sign-In": "302 Found, a redirect to the login page https://sso.example/Sign-In, as if the " +
+			"request came from a person and not from a client",
+		"/elsewhere": "302 Found, a redirect to https://server.example/elsewhere",
+		"":           "302 Found",
 	} {
-		a := &Answer{URL: &url.URL{Scheme: "https", Host: "server.example", Path: "/par"}, Status: http.StatusFound, Header: http.Header{"Location": {location}}}
+		a := &Answer{URL: &url.URL{Scheme: "https", Host: "server.example", Path: "/par"}, Status: http.StatusFound,
+			Header: http.Header{"Location": {location}}}
 		if got := a.Failure(); got != want {
 			t.Errorf("%q: %s", location, got)
 		}

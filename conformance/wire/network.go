@@ -77,7 +77,9 @@ func NewNetwork(o Options) *Network {
 func (n *Network) Identify(name string, certificate *tls.Certificate) {
 	transport := n.client.Transport.(*http.Transport).Clone()
 	// The certificate is sent also to a server that asks for those of other authorities: what it answers is checked.
-	transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
+	transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return certificate, nil
+	}
 	n.others.Store(name, &http.Client{Transport: transport, CheckRedirect: n.client.CheckRedirect})
 }
 
@@ -218,7 +220,8 @@ func reasonOf(err error, timeout time.Duration) string {
 		if unknown.Cert != nil {
 			issuer = " (" + unknown.Cert.Issuer.String() + ")"
 		}
-		return fmt.Sprintf("%sits certificate is not signed by an authority that this machine trusts%s: pass the certificate of the authority with --ca FILE", where, issuer)
+		return fmt.Sprintf("%sits certificate is not signed by an authority that this machine trusts%s: pass the "+
+			"certificate of the authority with --ca FILE", where, issuer)
 	}
 	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		return fmt.Sprintf("%sthe server does not speak TLS there: write the address with http", where)

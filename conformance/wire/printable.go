@@ -12,7 +12,8 @@ import (
 // characters that change the order of others on the screen.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r) {
+		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 ||
+			unicode.Is(unicode.Bidi_Control, r) {
 			return '?'
 		}
 		return r

@@ -17,7 +17,8 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"::error title=x::y\n  \t::stop-commands::z\n\u00a0::a": "| ::error title=x::y\n  \t| ::stop-commands::z\n\u00a0| ::a",
+		"::error title=x::y\n  \t::stop-commands::z\n\u00a0::a": "| ::error title=x::y\n  \t| ::stop-commands::z\n\u00a0| " +
+			"::a",
 		"a :: b, std::string":                "a :: b, std::string",
 		"< ##[add-mask]x ###[y ##vso[task.z": "< # #[add-mask]x ## #[y # #vso[task.z",
 		"## Heading, #1 [x]":                 "## Heading, #1 [x]",

@@ -26,7 +26,8 @@ type Visit struct {
 func (m *Mask) Repeat(a *Answer, visit Visit) string {
 	s := &script{mask: m, visit: visit, done: map[*Answer]bool{}, set: map[string]bool{}}
 	began := visit.Begins(a)
-	if began != nil && began != a && began.Method == http.MethodGet && began.SentHeader.Get("Cookie") == "" && visit.Redirected(a) {
+	if began != nil && began != a && began.Method == http.MethodGet && began.SentHeader.Get("Cookie") == "" &&
+		visit.Redirected(a) {
 		// An address can contain a value that the server made for this browser. curl follows the redirects to a new one.
 		s.prepare(began)
 		s.say("%s", strings.Replace(m.curl(began, ""), "curl -i", "curl -i -L -b ''", 1))

@@ -95,8 +95,8 @@ func WithQuery(endpoint string, parameters url.Values) string {
 	return endpoint + separator + parameters.Encode()
 }
 
-// Origin returns scheme and host of an address, in the form in which origins are compared (RFC 6454 §4): in lower case, and
-// without the default port of the scheme.
+// Origin returns scheme and host of an address, in the form in which origins are compared (RFC 6454 §4): in lower case,
+// and without the default port of the scheme.
 func Origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -21,12 +21,13 @@ type spelling struct{ text, mark string }
 // word matches a secret that could be a word. It is not masked in the middle of others.
 var word = regexp.MustCompile(`^[a-z_]{1,16}$`)
 
-// protocol are words that the documents, the reports and most error messages use. A password that is one of them is masked
-// only beside its name: hidden elsewhere, it would make the texts unreadable, and would still be easy to guess.
-var protocol = strings.Fields(`a access address admin an and answer api authorization basic bearer browser client clients code cookie email error
-	expired failed form grant http https id in invalid is issuer it key login logout missing name no nonce not null oauth offline_access openid
-	of or page password pin profile public refresh refused request response rule scope secret server session sign state test that the this to
-	token true type unknown user username value wrong`)
+// protocol are words that the documents, the reports and most error messages use. A password that is one of them is
+// masked only beside its name: hidden elsewhere, it would make the texts unreadable, and would still be easy to guess.
+var protocol = strings.Fields(
+	`a access address admin an and answer api authorization basic bearer browser client clients code cookie email error
+	expired failed form grant http https id in invalid is issuer it key login logout missing name no nonce not null oauth
+	offline_access openid of or page password pin profile public refresh refused request response rule scope secret server
+	session sign state test that the this to token true type unknown user username value wrong`)
 
 // spell records spellings of a secret that are replaced in any position.
 func (m *Mask) spell(name string, all []string) {
@@ -39,7 +40,8 @@ func (m *Mask) spell(name string, all []string) {
 // replacerOf replaces spellings in one pass, whatever their number. At a position where several match, the longest
 // counts.
 func replacerOf(all []spelling) *strings.Replacer {
-	all = slices.SortedStableFunc(slices.Values(all), func(a, b spelling) int { return cmp.Compare(len(b.text), len(a.text)) })
+	all = slices.SortedStableFunc(slices.Values(all),
+		func(a, b spelling) int { return cmp.Compare(len(b.text), len(a.text)) })
 	pairs := make([]string, 0, 2*len(all))
 	for _, s := range all {
 		pairs = append(pairs, s.text, s.mark)
@@ -56,17 +58,20 @@ func spellings(text string) []string {
 		return []string{text}
 	}
 	all := []string{text}
-	for _, once := range []string{url.QueryEscape(text), url.PathEscape(text), encodeURIComponent(text), strings.ReplaceAll(url.QueryEscape(text), "+", "%20")} {
+	for _, once := range []string{url.QueryEscape(text), url.PathEscape(text), encodeURIComponent(text),
+		strings.ReplaceAll(url.QueryEscape(text), "+", "%20")} {
 		for _, written := range []string{once, lowerHex(once)} {
 			twice := url.QueryEscape(written) // an address in an address
 			all = append(all, written, twice, lowerHex(twice))
 		}
 	}
-	for _, quoted := range []string{inJSON(text, true), inJSON(text, false), inner(strconv.Quote(text)), inner(strconv.QuoteToASCII(text))} {
+	for _, quoted := range []string{inJSON(text, true), inJSON(text, false), inner(strconv.Quote(text)),
+		inner(strconv.QuoteToASCII(text))} {
 		all = append(all, quoted, strings.ReplaceAll(quoted, "/", `\/`), upperEscapes(quoted))
 	}
 	pages := []string{html.EscapeString(text)}
-	for _, as := range [][]string{{"&#34;", "&quot;"}, {"&#39;", "&#x27;", "&apos;", "&#039;"}, {"+", "&#43;"}, {"/", "&#x2F;", "&#47;"}, {"=", "&#x3D;", "&#61;"}, {"`", "&#x60;", "&#96;"}} {
+	for _, as := range [][]string{{"&#34;", "&quot;"}, {"&#39;", "&#x27;", "&apos;", "&#039;"}, {"+", "&#43;"},
+		{"/", "&#x2F;", "&#47;"}, {"=", "&#x3D;", "&#61;"}, {"`", "&#x60;", "&#96;"}} {
 		for _, page := range slices.Clone(pages) {
 			if !strings.Contains(page, as[0]) {
 				continue
@@ -91,7 +96,8 @@ func encodings(text string) []string {
 
 // encodeURIComponent does what the function of JavaScript does.
 func encodeURIComponent(text string) string {
-	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(url.QueryEscape(text))
+	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A",
+		"*").Replace(url.QueryEscape(text))
 }
 
 var (

@@ -75,7 +75,8 @@ func TestMaskWords(t *testing.T) {
 	}
 }
 
-// The time for an answer of a mebibyte that looks like many secrets grows with its length. What has no name is masked too.
+// The time for an answer of a mebibyte that looks like many secrets grows with its length. What has no name is masked
+// too.
 func TestMaskManySecrets(t *testing.T) {
 	var body strings.Builder
 	for i := 0; body.Len() < 1<<20-64; i++ {
@@ -104,7 +105,9 @@ func TestMaskManySecrets(t *testing.T) {
 		if took > 12*quarter && took > time.Second {
 			t.Errorf("%s took %s, and a quarter of it %s", name, took, quarter)
 		}
-		if name == "codes" && (!strings.Contains(e.Got, "left out") || m.Hide("code=1000ffff and code=10000001") != "code=$SECRET and code=$CODE2") {
+		if name == "codes" &&
+			(!strings.Contains(e.Got, "left out") ||
+				m.Hide("code=1000ffff and code=10000001") != "code=$SECRET and code=$CODE2") {
 			t.Errorf("%s, %s", e.Got, m.Hide("code=1000ffff and code=10000001"))
 		}
 	}
@@ -114,8 +117,10 @@ func TestMaskManySecrets(t *testing.T) {
 func TestCurlVariablesOfTheServer(t *testing.T) {
 	m := NewMask()
 	m.Own("password", "hunter2hunter2")
-	a := &Answer{Method: "GET", URL: ParseURL("http://10.0.0.9/x?a=$PASSWORD&b=\uE000PASSWORD\uE001&c=hunter2hunter2"), SentHeader: http.Header{}, Header: http.Header{}}
-	for _, script := range []string{m.Exchange(a).Repeat, m.Repeat(a, Visit{Begins: func(*Answer) *Answer { return nil }})} {
+	a := &Answer{Method: "GET", URL: ParseURL("http://10.0.0.9/x?a=$PASSWORD&b=\uE000PASSWORD\uE001&c=hunter2hunter2"),
+		SentHeader: http.Header{}, Header: http.Header{}}
+	for _, script := range []string{m.Exchange(a).Repeat,
+		m.Repeat(a, Visit{Begins: func(*Answer) *Answer { return nil }})} {
 		if want := `curl -i 'http://10.0.0.9/x?a=$PASSWORD&b=?PASSWORD?&c='"$PASSWORD"`; script != want {
 			t.Errorf("it is %s, want %s", script, want)
 		}
@@ -124,14 +129,18 @@ func TestCurlVariablesOfTheServer(t *testing.T) {
 
 // curl sends one request, whatever the address has. A command that nobody can paste is not shown in full.
 func TestCurlOneRequest(t *testing.T) {
-	a := &Answer{Method: "GET", URL: ParseURL("http://10.0.0.9/x?y=[1-1000000]"), SentHeader: http.Header{}, Header: http.Header{}}
+	a := &Answer{Method: "GET", URL: ParseURL("http://10.0.0.9/x?y=[1-1000000]"), SentHeader: http.Header{},
+		Header: http.Header{}}
 	if got := NewMask().curl(a, ""); got != "curl -i -g 'http://10.0.0.9/x?y=[1-1000000]'" {
 		t.Error(got)
 	}
-	a = &Answer{Method: "POST", URL: ParseURL("http://10.0.0.9/x?" + strings.Repeat("long", 1<<14)), SentHeader: http.Header{"X": {strings.Repeat("long", 1<<14)}},
-		SentForm: url.Values{"pad": {strings.Repeat("é\n", 300<<10)}}.Encode(), contentType: FormEncoded, Header: http.Header{}}
+	a = &Answer{Method: "POST", URL: ParseURL("http://10.0.0.9/x?" + strings.Repeat("long", 1<<14)),
+		SentHeader: http.Header{"X": {strings.Repeat("long", 1<<14)}},
+		SentForm:   url.Values{"pad": {strings.Repeat("é\n", 300<<10)}}.Encode(), contentType: FormEncoded,
+		Header: http.Header{}}
 	e := NewMask().Exchange(a)
-	if !strings.HasPrefix(e.Repeat, "# Too long to repeat: curl -i ") || strings.Contains(e.Repeat, "\n") || len(e.Repeat)+len(e.Sent) > 10<<10 {
+	if !strings.HasPrefix(e.Repeat, "# Too long to repeat: curl -i ") || strings.Contains(e.Repeat, "\n") || len(e.Repeat)+
+		len(e.Sent) > 10<<10 {
 		t.Errorf("%d and %d bytes: %.200s", len(e.Repeat), len(e.Sent), e.Repeat)
 	}
 }

@@ -95,16 +95,18 @@ func (s *server) removeTOTPPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	l := s.Language(r)
 	page := templates.Ask{
-		Frame:     s.Frame(r, ""),
-		Heading:   l.T("Remove your authenticator app?"),
-		Message:   l.T("Without another second factor, your password alone then suffices for signing in, and your recovery codes stop working."),
+		Frame:   s.Frame(r, ""),
+		Heading: l.T("Remove your authenticator app?"),
+		Message: l.T("Without another second factor, your password alone then suffices for signing in, and your recovery " +
+			"codes stop working."),
 		Action:    s.Path(web.TotpPath + "remove/"),
 		Button:    l.T("Remove the app"),
 		CancelURL: s.Path("/account/"),
 		Danger:    true,
 	}
 	if s.Provider.People.Demands(who.User) {
-		page.Message = l.T("This server requires a second factor: without another one, you add a new one at once, or when you sign in the next time, and your recovery codes stop working.")
+		page.Message = l.T("This server requires a second factor: without another one, you add a new one at once, or when " +
+			"you sign in the next time, and your recovery codes stop working.")
 	}
 	return s.Render(w, r, http.StatusOK, page)
 }

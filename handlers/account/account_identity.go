@@ -20,7 +20,8 @@ func (s *server) identityList(r *http.Request, u storage.User) (templates.Identi
 	}
 	for _, other := range s.Provider.Identities.Servers() {
 		if !slices.ContainsFunc(own, func(one people.OwnIdentity) bool { return one.Issuer == other.Issuer }) {
-			list.Add = append(list.Add, templates.ServerButton{Label: other.Label, Action: s.Path(web.IdentitiesPath + "new/" + other.Name + "/")})
+			list.Add = append(list.Add,
+				templates.ServerButton{Label: other.Label, Action: s.Path(web.IdentitiesPath + "new/" + other.Name + "/")})
 		}
 	}
 	return list, err
@@ -58,9 +59,11 @@ func (s *server) removeIdentityPage(w http.ResponseWriter, r *http.Request) erro
 	}
 	l := s.Language(r)
 	row := s.IdentityRow(l, one)
-	return s.Render(w, r, http.StatusOK, templates.Ask{Frame: s.Frame(r, ""), Heading: l.T("Stop signing in with %s?", row.Label),
-		Message: l.T("Your account there no longer signs you in here. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
-		Action:  row.RemoveURL, Button: l.T("Remove the account"), CancelURL: s.Path("/account/"), Danger: true})
+	return s.Render(w, r, http.StatusOK,
+		templates.Ask{Frame: s.Frame(r, ""), Heading: l.T("Stop signing in with %s?", row.Label),
+			Message: l.T("Your account there no longer signs you in here. Browsers in which it has signed you in stay signed " +
+				"in: you can sign them out on your account page."),
+			Action: row.RemoveURL, Button: l.T("Remove the account"), CancelURL: s.Path("/account/"), Danger: true})
 }
 
 // removeIdentity removes an account of another server.

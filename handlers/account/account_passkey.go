@@ -97,9 +97,10 @@ func (s *server) removePasskeyPage(w http.ResponseWriter, r *http.Request) error
 	}
 	l := s.Language(r)
 	return s.Render(w, r, http.StatusOK, templates.Ask{
-		Frame:     s.Frame(r, ""),
-		Heading:   l.T("Remove the passkey “%s”?", k.Name),
-		Message:   l.T("It no longer signs you in. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
+		Frame:   s.Frame(r, ""),
+		Heading: l.T("Remove the passkey “%s”?", k.Name),
+		Message: l.T("It no longer signs you in. Browsers in which it has signed you in stay signed in: you can sign " +
+			"them out on your account page."),
 		Action:    s.PasskeyRow(r, k).RemoveURL,
 		Button:    l.T("Remove the passkey"),
 		CancelURL: s.Path("/account/"),

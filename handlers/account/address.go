@@ -78,7 +78,8 @@ func (s *server) withAddressLink(
 	l := s.Language(r)
 	return s.ShowDeadLink(
 		w, r,
-		l.T("It was already used, or it has expired, or it belongs to another account or to a former address. Ask for a new link on your account page."),
+		l.T("It was already used, or it has expired, or it belongs to another account or to a former address. Ask for a "+
+			"new link on your account page."),
 		templates.Link{URL: s.Path("/account/"), Label: l.T("Go to your account")},
 	)
 }

@@ -29,8 +29,8 @@ const (
 	byUntil   = "until"
 )
 
-// eventFilter reads the filters of the event log. It returns an Invalid for those that select nothing because there is no
-// such kind, person and so on.
+// eventFilter reads the filters of the event log. It returns an Invalid for those that select nothing because there is
+// no such kind, person and so on.
 func (s *server) eventFilter(ctx context.Context, form url.Values) (events.Filter, error) {
 	of := events.Filter{
 		Kind:     form.Get(web.ByKind),

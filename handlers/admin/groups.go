@@ -90,9 +90,10 @@ func (s *server) deleteGroupPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.Render(w, r, http.StatusOK, templates.Confirm{Frame: s.Frame(r, ""), Heading: "Delete the group “" + g.Name + "”?",
-		Message: "Its members are not deleted.",
-		Action:  s.groupPath(g.Name), Button: "Delete the group", CancelURL: s.Path("/admin/groups/"), Danger: true})
+	return s.Render(w, r, http.StatusOK,
+		templates.Confirm{Frame: s.Frame(r, ""), Heading: "Delete the group “" + g.Name + "”?",
+			Message: "Its members are not deleted.",
+			Action:  s.groupPath(g.Name), Button: "Delete the group", CancelURL: s.Path("/admin/groups/"), Danger: true})
 }
 
 func (s *server) deleteGroup(w http.ResponseWriter, r *http.Request) error {

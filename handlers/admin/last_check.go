@@ -18,7 +18,8 @@ const checkPatience = 20 * time.Second // shorter than what a request may take
 // more.
 const mostCheckWaits = 8
 
-// lastCheck makes one check at a time, whoever asks: each sends requests to this server and connects to the mail server.
+// lastCheck makes one check at a time, whoever asks: each sends requests to this server and connects to the mail
+// server.
 type lastCheck struct {
 	turn    chan struct{} // whoever has put something in has it
 	waiting atomic.Int32

@@ -280,12 +280,14 @@ func (s *server) resourceForm(
 			templates.Option{
 				Value: policy.FormatOpaque,
 				Label: "Opaque",
-				Help:  "A random string. The API asks this server whether the token is active, so a revoked token is refused at once.",
+				Help: "A random string. The API asks this server whether the token is active, so a revoked token is refused at " +
+					"once.",
 			},
 			templates.Option{
 				Value: policy.FormatJWT,
 				Label: "JWT",
-				Help:  "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires.",
+				Help: "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a " +
+					"revoked token until it expires.",
 			}),
 		Algorithms: web.Checked([]string{form.Get("algorithm")}, append([]templates.Option{{
 			Value: "",
@@ -301,7 +303,8 @@ func (s *server) resourceForm(
 		templates.Option{
 			Value: resources.TypJWT,
 			Label: "JWT, for libraries that know no other",
-			Help:  "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type.",
+			Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this " +
+				"resource: an ID token has the same type.",
 		}), invalid.At("jwt_typ")
 	offered := s.Provider.ResourceScopes()
 	if a != nil { // the operator may have removed a scope, which has no effect then
@@ -332,7 +335,8 @@ func (s *server) deleteResourcePage(w http.ResponseWriter, r *http.Request) erro
 		Message: "This cannot be undone.",
 		Details: []string{
 			"Its URI is " + a.URI,
-			"The server issues no more tokens for it. Its tokens are inactive at once, but an API that verifies JWTs itself accepts them until they expire.",
+			"The server issues no more tokens for it. Its tokens are inactive at once, but an API that verifies JWTs itself " +
+				"accepts them until they expire.",
 			"A request of an application whose default resource it is fails, until somebody changes the application.",
 		},
 		Action:    s.resourcePath("delete/", a.URI),

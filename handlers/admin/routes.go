@@ -1,4 +1,5 @@
-// Package admin is the pages of administrators: people, groups, invitations, resources, the event log, the server check.
+// Package admin is the pages of administrators: people, groups, invitations, resources, the event log, the server
+// check.
 package admin
 
 import (

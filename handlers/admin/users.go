@@ -45,7 +45,8 @@ func (s *accounts) users(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		page.Rows = append(page.Rows, templates.UserRow{Username: u.Username, URL: s.userPath(u.ID), Name: u.FullName(), Email: u.Email,
+		page.Rows = append(page.Rows, templates.UserRow{Username: u.Username, URL: s.userPath(u.ID), Name: u.FullName(),
+			Email:  u.Email,
 			Groups: strings.Join(groups, ", "), Active: u.Active, Admin: u.Administrator})
 	}
 	return s.Render(w, r, http.StatusOK, page)
@@ -185,7 +186,8 @@ func (s *accounts) deleteUserPage(w http.ResponseWriter, r *http.Request) error 
 
 // confirmUserDeletion lists the applications of the user. It asks what happens to
 // the applications for which only this user is responsible.
-func (s *accounts) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u storage.User, chosen []string, invalid *oauth.Invalid) error {
+func (s *accounts) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u storage.User,
+	chosen []string, invalid *oauth.Invalid) error {
 	owned, err := s.ownedBy(r, u)
 	if err != nil {
 		return err
@@ -197,14 +199,19 @@ func (s *accounts) confirmUserDeletion(w http.ResponseWriter, r *http.Request, s
 	page := templates.Confirm{Frame: s.Frame(r, ""), Heading: "Delete “" + u.Username + "”?",
 		Message: "This cannot be undone. To block the account for a while, disable it instead.",
 		Details: []string{"The person is signed out everywhere, and all tokens of the person are revoked at once."},
-		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the person", CancelURL: s.userPath(u.ID), Danger: true, Owned: owned}
+		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the person", CancelURL: s.userPath(u.ID), Danger: true,
+		Owned: owned}
 	if invited > 0 {
-		page.Details = append(page.Details, "The invitations that the person has sent and nobody has used end: "+strconv.Itoa(invited)+".")
+		page.Details = append(page.Details, "The invitations that the person has sent and nobody has used end: "+
+			strconv.Itoa(invited)+".")
 	}
 	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Stays }) {
 		page.Fate = web.Checked(chosen,
-			templates.Option{Value: people.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},
-			templates.Option{Value: people.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens are revoked at once."})
+			templates.Option{Value: people.TakeOver, Label: "I take them over",
+				Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person " +
+					"may know them."},
+			templates.Option{Value: people.DeleteApplications, Label: "Delete them",
+				Help: "Their client IDs and secrets stop working, and their tokens are revoked at once."})
 		page.FateError = invalid.At("applications")
 	}
 	return s.Render(w, r, status, page)
@@ -215,7 +222,8 @@ func (s *accounts) ownedBy(r *http.Request, u storage.User) ([]templates.OwnedAp
 	owned, err := s.Provider.Clients.OwnedBy(r.Context(), u.ID)
 	var rows []templates.OwnedApplication
 	for _, a := range owned {
-		rows = append(rows, templates.OwnedApplication{ID: a.ID, Name: a.Name, ClientID: a.ClientID, URL: s.ApplicationPath(a.ID, ""),
+		rows = append(rows, templates.OwnedApplication{ID: a.ID, Name: a.Name, ClientID: a.ClientID,
+			URL:   s.ApplicationPath(a.ID, ""),
 			Stays: !clients.OwnerResponsible(a), Suspended: s.Provider.Rules.WhySuspended(a) != ""})
 	}
 	return rows, err
@@ -322,7 +330,8 @@ func sentAs(values []string) []string {
 	return sent
 }
 
-func (s *accounts) correctUser(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, u *storage.User, invalid *oauth.Invalid) error {
+func (s *accounts) correctUser(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, u *storage.User,
+	invalid *oauth.Invalid) error {
 	web.NoteInvalid(r, invalid)
 	if u != nil && invalid.At("shown") != "" {
 		now, err := s.Provider.People.User(r.Context(), u.ID)

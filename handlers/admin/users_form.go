@@ -34,7 +34,8 @@ func (s *accounts) storedUser(r *http.Request, u storage.User) (url.Values, erro
 	if err != nil {
 		return nil, err
 	}
-	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName}, "last_name": {u.LastName}, "group": groups,
+	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName},
+		"last_name": {u.LastName}, "group": groups,
 		"shown": {people.StateOf(u, groups)}}
 	if u.Active {
 		form.Set("active", "on")
@@ -51,18 +52,22 @@ func (s *accounts) storedUser(r *http.Request, u storage.User) (url.Values, erro
 func (s *accounts) personIn(form url.Values) people.Person {
 	return people.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
-		Password: form.Get("password"), Groups: web.Unique(form["group"]), Inactive: !form.Has("active"), Administrator: form.Has("administrator"), Profile: s.profileIn(form)}
+		Password: form.Get("password"), Groups: web.Unique(form["group"]), Inactive: !form.Has("active"),
+		Administrator: form.Has("administrator"), Profile: s.profileIn(form)}
 }
 
 // userForm returns the form with the values that were sent, except the password.
-func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.User, form url.Values, invalid *oauth.Invalid) (templates.UserForm, error) {
+func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.User, form url.Values,
+	invalid *oauth.Invalid) (templates.UserForm, error) {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.UserForm{Frame: s.Frame(r, ""), PasswordHint: s.PasswordHint(s.Pages.Languages.English()), New: u == nil, Action: s.Path("/admin/users/new/"), CancelURL: s.Path("/admin/users/"),
+	page := templates.UserForm{Frame: s.Frame(r, ""), PasswordHint: s.PasswordHint(s.Pages.Languages.English()),
+		New: u == nil, Action: s.Path("/admin/users/new/"), CancelURL: s.Path("/admin/users/"),
 		UsernameField: field("username"), Email: field("email"), FirstName: field("first_name"), LastName: field("last_name"),
-		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"), Administrator: form.Has("administrator"),
-		Claims: s.claimsForm(form, invalid), Errors: web.FieldErrors(invalid)}
+		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"),
+		Administrator: form.Has("administrator"),
+		Claims:        s.claimsForm(form, invalid), Errors: web.FieldErrors(invalid)}
 	if u != nil {
 		page.State = form.Get("shown")
 		page.ResetAction, page.ResetMinutes = s.userPath(u.ID)+"reset-link/", resetMinutes

@@ -35,12 +35,14 @@ func (s *accounts) partOfUser(r *http.Request) (partOf, error) {
 
 // confirmPart asks an administrator before something of a person ends. The administrator must have signed in a moment
 // ago.
-func (s *accounts) confirmPart(w http.ResponseWriter, r *http.Request, of partOf, heading, button string, details ...string) error {
+func (s *accounts) confirmPart(w http.ResponseWriter, r *http.Request, of partOf, heading, button string,
+	details ...string) error {
 	return s.confirmPartAnd(w, r, of, nil, heading, button, details...)
 }
 
 // confirmPartAnd is confirmPart with a choice of what is allowed afterwards.
-func (s *accounts) confirmPartAnd(w http.ResponseWriter, r *http.Request, of partOf, after []templates.Option, heading, button string, details ...string) error {
+func (s *accounts) confirmPartAnd(w http.ResponseWriter, r *http.Request, of partOf, after []templates.Option, heading,
+	button string, details ...string) error {
 	err := s.Provider.People.Confirmed(r.Context(), of.who)
 	if err != nil {
 		return err
@@ -100,8 +102,10 @@ func (s *accounts) removeIdentityOfPage(w http.ResponseWriter, r *http.Request) 
 	}
 	label := s.IdentityRow(s.Pages.Languages.English(), own[at]).Label
 	again := templates.Option{Value: mayReturn, Label: "Let the email address link an account of " + label + " again",
-		Help: "For a person whom that server names differently now. Not if somebody else may have the account or the address there."}
-	return s.confirmPartAnd(w, r, of, []templates.Option{again}, "Remove the account of "+label+" of “"+of.user.Username+"”?", "Remove the account",
+		Help: "For a person whom that server names differently now. Not if somebody else may have the account or the " +
+			"address there."}
+	return s.confirmPartAnd(w, r, of, []templates.Option{again}, "Remove the account of "+label+" of “"+of.user.Username+
+		"”?", "Remove the account",
 		"It no longer signs the person in here.", "Browsers in which it has signed the person in stay signed in.")
 }
 
@@ -136,7 +140,8 @@ func (s *accounts) revokeApplicationOfPage(w http.ResponseWriter, r *http.Reques
 	if at < 0 {
 		return oauth.ErrNotFound
 	}
-	return s.confirmPart(w, r, of, "Revoke what “"+of.user.Username+"” allowed to “"+authorized[at].Application.Name+"”?", "Revoke the access",
+	return s.confirmPart(w, r, of, "Revoke what “"+of.user.Username+"” allowed to “"+authorized[at].Application.Name+"”?",
+		"Revoke the access",
 		"Its tokens for the person stop working at once.", "It asks the person again the next time.")
 }
 
@@ -170,8 +175,10 @@ func (s *accounts) addWays(r *http.Request, u storage.User, page *templates.User
 		return err
 	}
 	for _, a := range authorized {
-		page.Allowed = append(page.Allowed, templates.AllowedRow{Name: a.Application.Name, URL: s.ApplicationPath(a.ApplicationID, ""),
-			Scopes: strings.Join(a.Scopes, " "), Since: web.Day(a.Since), RevokeURL: path + "applications/" + a.ApplicationID + "/revoke/"})
+		page.Allowed = append(page.Allowed,
+			templates.AllowedRow{Name: a.Application.Name, URL: s.ApplicationPath(a.ApplicationID, ""),
+				Scopes: strings.Join(a.Scopes, " "), Since: web.Day(a.Since), RevokeURL: path + "applications/" + a.ApplicationID +
+					"/revoke/"})
 	}
 	invited, err := s.Provider.Invitations.MadeBy(r.Context(), u.ID)
 	for _, one := range invited {

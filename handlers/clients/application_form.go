@@ -113,7 +113,8 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 	made, err := s.submit(r, who, nil)
 	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		web.NoteInvalid(r, invalid)
-		return s.Render(w, r, web.InvalidForm, s.registrationForm(r, who, kindOf(r.PostForm.Get("kind")), r.PostForm, invalid))
+		return s.Render(w, r, web.InvalidForm,
+			s.registrationForm(r, who, kindOf(r.PostForm.Get("kind")), r.PostForm, invalid))
 	}
 	if err != nil {
 		return err

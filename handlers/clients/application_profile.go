@@ -81,7 +81,8 @@ var (
 		policy.ProfileMessages: "FAPI 2.0 Message Signing",
 	}
 	profileHelp = map[string]string{
-		policy.ProfileFAPI:     "Pushed requests, sender-constrained tokens, no secret, no password grant, no rotation of refresh tokens, and only the algorithms PS256, ES256 and EdDSA.",
+		policy.ProfileFAPI: "Pushed requests, sender-constrained tokens, no secret, no password grant, no rotation of " +
+			"refresh tokens, and only the algorithms PS256, ES256 and EdDSA.",
 		policy.ProfileMessages: "The same, and the requests and the responses are signed.",
 	}
 	requiredLogins = map[string]string{

@@ -129,7 +129,8 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.AssertionAudience = s.Provider.Issuer()
 	}
 	// RFC 8705 §5: the certificate is asked for at these addresses only.
-	if at := s.Provider.CertificateEndpoints(); at != "" && (page.Certificate || a.SenderConstraint == possession.Certificate) {
+	if at := s.Provider.CertificateEndpoints(); at != "" &&
+		(page.Certificate || a.SenderConstraint == possession.Certificate) {
 		page.TokenURL = at + "/token/"
 	}
 	page.NoSecret = !page.Public && !clientauth.HasSecret(a)

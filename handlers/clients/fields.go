@@ -92,7 +92,8 @@ func (s *server) fill(page *templates.ApplicationForm, of filled) {
 		case f.Kind == clients.Seconds && page.Others[last].Kind == "pair":
 			page.Others[last].Pair[1] = c
 		case f.Kind == clients.Seconds:
-			page.Others = append(page.Others, templates.Control{Kind: "pair", Label: "Lifetimes", Pair: []templates.Control{c, {}}})
+			page.Others = append(page.Others,
+				templates.Control{Kind: "pair", Label: "Lifetimes", Pair: []templates.Control{c, {}}})
 		default:
 			page.Others = append(page.Others, c)
 		}

@@ -88,7 +88,8 @@ func (s *server) revokeAllPage(w http.ResponseWriter, r *http.Request) error {
 	if a.ClientType != policy.Public {
 		details = append(
 			details,
-			"It keeps its secret, and whoever knows the secret can get new tokens: replace the secret afterwards if somebody else may know it.",
+			"It keeps its secret, and whoever knows the secret can get new tokens: replace the secret afterwards if somebody "+
+				"else may know it.",
 		)
 	} else {
 		details = append(details, "It stays registered, and people can approve it again.")

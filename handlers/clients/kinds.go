@@ -25,27 +25,31 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{
-			id:        "website",
-			title:     "Website with a server",
-			text:      "People sign in at a website whose own server can keep a secret.",
-			grant:     policy.GrantCode,
-			redirects: "The page of the website that receives the authorization code, such as https://shop.example.org/callback.",
+			id:    "website",
+			title: "Website with a server",
+			text:  "People sign in at a website whose own server can keep a secret.",
+			grant: policy.GrantCode,
+			redirects: "The page of the website that receives the authorization code, such as " +
+				"https://shop.example.org/callback.",
 		},
 		{
-			id:        "browser",
-			title:     "Browser application",
-			text:      "It runs in the browser alone (a single-page application), without a server of its own that could keep a secret.",
-			public:    true,
-			grant:     policy.GrantCode,
-			redirects: "The page of the application that receives the authorization code, such as https://app.example.org/callback.",
+			id:    "browser",
+			title: "Browser application",
+			text: "It runs in the browser alone (a single-page application), without a server of its own that could keep " +
+				"a secret.",
+			public: true,
+			grant:  policy.GrantCode,
+			redirects: "The page of the application that receives the authorization code, such as " +
+				"https://app.example.org/callback.",
 		},
 		{
-			id:        "native",
-			title:     "Mobile or desktop application",
-			text:      "People install it, and it opens the browser to sign them in.",
-			public:    true,
-			grant:     policy.GrantCode,
-			redirects: "On a desktop computer http://127.0.0.1/callback, which may be used with any port. On a phone an https address that opens the application, or a scheme of its own, such as com.example.app:/callback.",
+			id:     "native",
+			title:  "Mobile or desktop application",
+			text:   "People install it, and it opens the browser to sign them in.",
+			public: true,
+			grant:  policy.GrantCode,
+			redirects: "On a desktop computer http://127.0.0.1/callback, which may be used with any port. On a phone an https " +
+				"address that opens the application, or a scheme of its own, such as com.example.app:/callback.",
 		},
 		{
 			id:     "device",
@@ -112,11 +116,13 @@ func (k *kind) preset(form url.Values) {
 func (k *kind) refusal(who *storage.SignedIn, may policy.Allowance) string {
 	switch {
 	case k.introspects && !who.User.Administrator:
-		return "Only an administrator can let an application ask about tokens. Ask one for these: a resource for your API, with its URI, its name and its scopes; " +
+		return "Only an administrator can let an application ask about tokens. Ask one for these: a resource for your API, " +
+			"with its URI, its name and its scopes; " +
 			"and a confidential application that may introspect the tokens for it, with its client ID and its secret. " +
 			"An API that verifies signed tokens (JWT) itself needs the resource only."
 	case !slices.Contains(may.Grants, k.grant):
-		return "On this server, only administrators can register applications with the grant " + grantName(k.grant) + ". Ask an administrator to register the application, and name what it is for."
+		return "On this server, only administrators can register applications with the grant " + grantName(k.grant) +
+			". Ask an administrator to register the application, and name what it is for."
 	}
 	return ""
 }

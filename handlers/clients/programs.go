@@ -161,8 +161,8 @@ const (
 	answerNo  = "no"
 )
 
-// questions are what matters of a website that is not in the list. A person without administrator rights is not asked what
-// only an administrator may set.
+// questions are what matters of a website that is not in the list. A person without administrator rights is not asked
+// what only an administrator may set.
 func (s *server) questions(
 	l *languages.Language,
 	who *storage.SignedIn,
@@ -237,7 +237,8 @@ func (s *server) addProgram(r *http.Request, actor policy.Actor, program presets
 		said.Name = name
 	}
 	if program.Name == anotherWebsite {
-		said.RedirectURIs, said.PKCE, said.ClaimsInIDToken = web.Lines(form.Get("redirect_uris")), form.Get("pkce"), form.Get("claims_in_id_token")
+		said.RedirectURIs, said.PKCE, said.ClaimsInIDToken = web.Lines(form.Get("redirect_uris")), form.Get("pkce"),
+			form.Get("claims_in_id_token")
 		if form.Get("groups") != answerYes {
 			said.Scopes = oauth.Without(said.Scopes, "groups")
 		}

@@ -41,7 +41,8 @@ func TestWebsiteSaysWhereToBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for redirect, want := range map[string]string{
-		"http://localhost:3000/back": "http://localhost:3000/", "http://127.0.0.1:3000": "http://127.0.0.1:3000/sign-in/", "https://app.example/back": "https://app.example/",
+		"http://localhost:3000/back": "http://localhost:3000/", "http://127.0.0.1:3000": "http://127.0.0.1:3000/sign-in/",
+		"https://app.example/back": "https://app.example/",
 	} {
 		var values templates.SnippetValues
 		if !redirectTo(storage.Application{RedirectURIs: redirect}, &values, func(*url.URL) bool { return true }) {

@@ -37,7 +37,8 @@ func (s *Shown) SignInMethods(
 }
 
 func (s *Shown) IdentityRow(l *languages.Language, one people.OwnIdentity) templates.IdentityRow {
-	row := templates.IdentityRow{Label: one.Server.Label, Added: l.Day(one.CreatedAt), RemoveURL: s.Path(web.IdentitiesPath + one.ID + "/remove/")}
+	row := templates.IdentityRow{Label: one.Server.Label, Added: l.Day(one.CreatedAt),
+		RemoveURL: s.Path(web.IdentitiesPath + one.ID + "/remove/")}
 	if row.Label == "" {
 		row.Label, row.Gone = one.Issuer, true
 	}

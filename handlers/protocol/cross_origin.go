@@ -19,7 +19,8 @@ func anyOrigin(next http.Handler, methods web.On) http.Handler {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
 		// A header that this server does not send yet is harmless here.
-		h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, DPoP-Nonce, OAuth-Client-Attestation-Challenge")
+		h.Set("Access-Control-Expose-Headers",
+			"WWW-Authenticate, Retry-After, DPoP-Nonce, OAuth-Client-Attestation-Challenge")
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", allowed)
 			// Programs that measure a site add headers of their own, such as traceparent. Fetch: the asterisk does not

@@ -16,7 +16,8 @@ func (s *server) errorCodes(w http.ResponseWriter, r *http.Request) error {
 	l := s.Language(r)
 	var page templates.Errors
 	for _, c := range errorcode.All() {
-		page.Codes = append(page.Codes, templates.ErrorCodeRow{Name: c.Name, Cause: l.Text(c.Cause), URL: s.Path(errorcode.Path + c.Name + "/")})
+		page.Codes = append(page.Codes,
+			templates.ErrorCodeRow{Name: c.Name, Cause: l.Text(c.Cause), URL: s.Path(errorcode.Path + c.Name + "/")})
 	}
 	for _, m := range errorcode.Messages() {
 		m = m.Plain()
@@ -39,7 +40,8 @@ func spans(text string) []templates.Span {
 	return all
 }
 
-// errorCode explains one code. It shows nothing that a request contains: a code that the table does not have is not found.
+// errorCode explains one code. It shows nothing that a request contains: a code that the table does not have is not
+// found.
 func (s *server) errorCode(w http.ResponseWriter, r *http.Request) error {
 	name, err := web.Variable(r, "code")
 	if err != nil {
@@ -53,7 +55,8 @@ func (s *server) errorCode(w http.ResponseWriter, r *http.Request) error {
 }
 
 func explained(l *languages.Language, code errorcode.Code, all string) templates.ErrorCode {
-	page := templates.ErrorCode{Name: code.Name, Cause: l.Text(code.Cause), Cure: l.Text(code.Cure), Source: code.Source, AllURL: all}
+	page := templates.ErrorCode{Name: code.Name, Cause: l.Text(code.Cause), Cure: l.Text(code.Cure), Source: code.Source,
+		AllURL: all}
 	for _, one := range code.Cases {
 		page.Cases = append(page.Cases, templates.ErrorCase{ID: one.ID, Words: one.Words, Cure: l.Text(one.Cure)})
 	}

@@ -21,7 +21,8 @@ func (s *server) jwks(w http.ResponseWriter, r *http.Request) error {
 
 // userInfo is the UserInfo endpoint (OIDC Core §5.3).
 func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
-	if r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	if r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"),
+		"application/x-www-form-urlencoded") {
 		// RFC 6750 §2.2: the token may be in a form, and only in a form.
 		err := s.ParseForm(r)
 		if err != nil {

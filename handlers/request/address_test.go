@@ -8,7 +8,8 @@ import (
 )
 
 func TestAddress(t *testing.T) {
-	o := &Observer{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}}
+	o := &Observer{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+		netip.MustParsePrefix("::1/128")}}}
 	for _, test := range []struct {
 		name, remote string
 		forwarded    []string
@@ -74,10 +75,14 @@ func TestAttackTrustedNetworkTooWide(t *testing.T) {
 		trusted, forwarded string
 		want               Arrival
 	}{
-		"half of all addresses":     {"128.0.0.0/1", nobodys + ", 192.0.2.9", Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9", Chosen: true}},
-		"one that replaces it":      {"128.0.0.0/1", "192.0.2.9", Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9"}},
-		"the network of the client": {"192.0.2.0/28", nobodys + ", 192.0.2.9", Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9"}},
-		"the proxy alone":           {"192.0.2.1/32", nobodys + ", 192.0.2.9", Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9"}},
+		"half of all addresses": {"128.0.0.0/1", nobodys + ", 192.0.2.9",
+			Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9", Chosen: true}},
+		"one that replaces it": {"128.0.0.0/1", "192.0.2.9",
+			Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9"}},
+		"the network of the client": {"192.0.2.0/28", nobodys + ", 192.0.2.9",
+			Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9"}},
+		"the proxy alone": {"192.0.2.1/32", nobodys + ", 192.0.2.9",
+			Arrival{Peer: "192.0.2.1", Trusted: true, Forwarded: "192.0.2.9"}},
 	} {
 		o := &Observer{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix(test.trusted)}}}
 		r := httptest.NewRequest(http.MethodGet, "/o/arrival/", nil)

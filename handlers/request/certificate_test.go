@@ -58,7 +58,8 @@ func TestCertificate(t *testing.T) {
 		"a header that no setting names":        {"", proxy, header, nil, nil, false},
 		"a proxy's broken header":               {"Client-Cert", proxy, "none", connection, nil, true},
 	} {
-		o := NewObserver(Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, CertificateHeader: test.setting})
+		o := NewObserver(Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+			CertificateHeader: test.setting})
 		r := httptest.NewRequest(http.MethodPost, "/o/token/", nil)
 		r.RemoteAddr, r.TLS = test.remote, test.tls
 		if test.header != "" {
@@ -66,7 +67,8 @@ func TestCertificate(t *testing.T) {
 		}
 		var got *mtls.Certificate
 		var err error
-		o.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, err = mtls.Of(r.Context()) })).ServeHTTP(httptest.NewRecorder(), r)
+		o.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, err = mtls.Of(r.Context()) })).
+			ServeHTTP(httptest.NewRecorder(), r)
 		if (err != nil) != test.fails || (got == nil) != (test.want == nil) || got != nil && !got.Equal(test.want) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}

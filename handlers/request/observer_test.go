@@ -44,7 +44,8 @@ func TestHeadersOfEveryResponse(t *testing.T) {
 	for _, https := range []bool{false, true} {
 		o, _ := observing(func(c *Config) { c.OnlyHTTPS = https })
 		var id string
-		w := serve(o.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { id = ID(r) })), httptest.NewRequest("GET", "/", nil))
+		w := serve(o.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { id = ID(r) })),
+			httptest.NewRequest("GET", "/", nil))
 		if id == "" || w.Header().Get("X-Request-Id") != id {
 			t.Errorf("the response has the ID %q, the request %q", w.Header().Get("X-Request-Id"), id)
 		}
@@ -75,11 +76,13 @@ func TestBodyEndsAtTheLimit(t *testing.T) {
 
 func TestPanicBeforeTheResponseIsAnError(t *testing.T) {
 	o, log := observing(nil)
-	w := serve(o.Observe(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the lamp fell") })), httptest.NewRequest("GET", "/", nil))
+	w := serve(o.Observe(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the lamp fell") })),
+		httptest.NewRequest("GET", "/", nil))
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "lamp") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if text := log.String(); !strings.Contains(text, "the lamp fell") || !strings.Contains(text, "observer_test.go") || !strings.Contains(text, "level=ERROR") {
+	if text := log.String(); !strings.Contains(text, "the lamp fell") || !strings.Contains(text, "observer_test.go") ||
+		!strings.Contains(text, "level=ERROR") {
 		t.Errorf("log: %s", text)
 	}
 }
@@ -87,7 +90,9 @@ func TestPanicBeforeTheResponseIsAnError(t *testing.T) {
 func TestPanicInTheFormatOfTheRoute(t *testing.T) {
 	o, _ := observing(nil)
 	h := o.Route("/here/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		RecordOf(r.Context()).Fail = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusTeapot) }
+		RecordOf(r.Context()).Fail = func(w http.ResponseWriter, _ *http.Request, _ error) {
+			w.WriteHeader(http.StatusTeapot)
+		}
 		panic("the lamp fell")
 	}))
 	if w := serve(o.Observe(h), httptest.NewRequest("GET", "/here/", nil)); w.Code != http.StatusTeapot {
@@ -111,7 +116,8 @@ func TestPanicWithinTheResponseAbortsTheConnection(t *testing.T) {
 			t.Errorf("%v: the handler ends with %v", cause, aborted)
 		}
 		text := log.String()
-		if strings.Contains(text, "panic: the lamp fell") != logged || strings.Contains(text, "outcome=server_error") != logged || !strings.Contains(text, "aborted=true") {
+		if strings.Contains(text, "panic: the lamp fell") != logged ||
+			strings.Contains(text, "outcome=server_error") != logged || !strings.Contains(text, "aborted=true") {
 			t.Errorf("%v: log: %s", cause, text)
 		}
 	}
@@ -136,7 +142,8 @@ func TestLogLine(t *testing.T) {
 	r := httptest.NewRequest("POST", "/o/token/?code=secret", nil)
 	r.RemoteAddr = "192.0.2.7:1"
 	w := serve(o.Observe(h), r)
-	for _, want := range []string{"level=INFO", "msg=request", "request=" + w.Header().Get("X-Request-Id"), "method=POST", "route=/o/token/", "status=201", "duration=",
+	for _, want := range []string{"level=INFO", "msg=request", "request=" + w.Header().Get("X-Request-Id"), "method=POST",
+		"route=/o/token/", "status=201", "duration=",
 		"grant_type=password", "outcome=ok", "address=192.0.2.7", "trace=trace-1", "client=second"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, log)
@@ -154,7 +161,8 @@ func TestLevelOfTheLogLine(t *testing.T) {
 		quiet  bool
 		status int
 		want   string
-	}{{false, 200, "INFO"}, {false, 404, "INFO"}, {true, 200, "DEBUG"}, {true, 404, "DEBUG"}, {false, 500, "ERROR"}, {true, 503, "ERROR"}} {
+	}{{false, 200, "INFO"}, {false, 404, "INFO"}, {true, 200, "DEBUG"}, {true, 404, "DEBUG"}, {false, 500, "ERROR"},
+		{true, 503, "ERROR"}} {
 		o, log := observing(nil)
 		serve(o.Observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			RecordOf(r.Context()).Quiet = test.quiet
@@ -175,7 +183,8 @@ func TestWatch(t *testing.T) {
 			return func(s Seen) { ended = append(ended, fmt.Sprint("route ", pattern, " ", s.Route, " ", s.Status)) }
 		}
 		c.Watch.Begin = func(r *http.Request) (context.Context, string, func(Seen)) {
-			return context.WithValue(r.Context(), mark{}, 1), "", func(s Seen) { ended = append(ended, fmt.Sprint("trace ", s.Route, " ", s.Status)) }
+			return context.WithValue(r.Context(), mark{}, 1), "",
+				func(s Seen) { ended = append(ended, fmt.Sprint("trace ", s.Route, " ", s.Status)) }
 		}
 	})
 	here := o.Route("/here/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -59,7 +59,8 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 		wants(t, log, "left out of the log", 0)
 		time.Sleep(time.Nanosecond)
 		ask(there, 200)
-		for _, line := range []string{fmt.Sprintf("address=198.51.100.1 status=401 count=%d\n", 500-linesPerNetwork), "address=198.51.100.1 status=429 count=200\n",
+		for _, line := range []string{fmt.Sprintf("address=198.51.100.1 status=401 count=%d\n", 500-linesPerNetwork),
+			"address=198.51.100.1 status=429 count=200\n",
 			fmt.Sprintf("address=2001:db8::/64 status=404 count=%d\n", 100-linesPerNetwork)} {
 			wants(t, log, line, 1)
 		}
@@ -154,7 +155,8 @@ func TestAttackInventedTokensFillLog(t *testing.T) {
 		wants("status=401", 1)
 		time.Sleep(refusalInterval)
 		ask(other, false, 200)
-		wants(fmt.Sprintf("msg=\"requests about inactive tokens were left out of the log\" address=198.51.100.1 status=200 count=%d\n", 500-linesPerNetwork), 1)
+		wants(fmt.Sprintf("msg=\"requests about inactive tokens were left out of the log\" address=198.51.100.1 status=200 "+
+			"count=%d\n", 500-linesPerNetwork), 1)
 		wants("requests were refused", 0)
 		ask(api, true, 200)
 		wants("outcome=inactive", linesPerNetwork+2)

@@ -13,7 +13,8 @@ import (
 
 func TestProxyThatIsNotTrustedIsNamedOnce(t *testing.T) {
 	var log bytes.Buffer
-	o := NewObserver(Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	o := NewObserver(Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")},
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	served := o.Observe(http.NotFoundHandler())
 	send := func(peer, forwarded string) {
 		r := httptest.NewRequest("GET", "/", nil)
@@ -32,7 +33,8 @@ func TestProxyThatIsNotTrustedIsNamedOnce(t *testing.T) {
 	for port := range 3 {
 		send(fmt.Sprintf("10.0.0.2:%d", port+1), "192.0.2.1")
 	}
-	if warnings() != 1 || !strings.Contains(log.String(), "peer=10.0.0.2") || strings.Contains(log.String(), "192.0.2.1 ") {
+	if warnings() != 1 || !strings.Contains(log.String(), "peer=10.0.0.2") ||
+		strings.Contains(log.String(), "192.0.2.1 ") {
 		t.Fatalf("%d warnings: %s", warnings(), &log)
 	}
 	for i := range 3 * mostUntrusted {

@@ -48,13 +48,15 @@ func (rec *Record) sum(w *response, r *http.Request) Seen {
 	case status == 0:
 		status = http.StatusOK
 	}
-	return Seen{ID: rec.id, Route: rec.route, Method: r.Method, Status: status, Took: time.Since(rec.began), Grant: rec.Grant, Outcome: rec.outcome}
+	return Seen{ID: rec.id, Route: rec.route, Method: r.Method, Status: status, Took: time.Since(rec.began),
+		Grant: rec.Grant, Outcome: rec.outcome}
 }
 
 // attrs returns the first attributes of the log line.
 func (s Seen) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 16)
-	attrs = append(attrs, slog.String("request", s.ID), slog.String("method", oauth.Clip(s.Method, 16)), slog.String("route", s.Route),
+	attrs = append(attrs, slog.String("request", s.ID), slog.String("method", oauth.Clip(s.Method, 16)),
+		slog.String("route", s.Route),
 		slog.Int("status", s.Status), slog.Duration("duration", s.Took))
 	if s.Grant != "" {
 		attrs = append(attrs, slog.String("grant_type", s.Grant))

@@ -74,7 +74,8 @@ func parseAuthorization(headers, schemes []string) (sent credentials, problem st
 	// same.
 	token := strings.TrimLeft(rest, " ")
 	if !isB64Token(token) {
-		return credentials{scheme: schemes[i]}, "The Authorization header contains no well-formed " + map[string]string{schemeBearer: "bearer", schemeDPoP: "DPoP"}[schemes[i]] + " token"
+		return credentials{scheme: schemes[i]}, "The Authorization header contains no well-formed " +
+			map[string]string{schemeBearer: "bearer", schemeDPoP: "DPoP"}[schemes[i]] + " token"
 	}
 	return credentials{schemes[i], token}, ""
 }

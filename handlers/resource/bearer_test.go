@@ -44,11 +44,13 @@ func TestParseAuthorization(t *testing.T) {
 					headers[i] = strings.Replace(h, "Bearer", scheme, 1)
 				}
 				got, problem := parseAuthorization(headers, []string{schemeBearer, schemeDPoP})
-				if got.token != test.token || (problem != "") != test.problem || got.token != "" && !strings.EqualFold(got.scheme, headers[0][:len(got.scheme)]) {
+				if got.token != test.token || (problem != "") != test.problem ||
+					got.token != "" && !strings.EqualFold(got.scheme, headers[0][:len(got.scheme)]) {
 					t.Errorf("%.40q: got %.40q and %q", headers, got, problem)
 				}
 			}
-			if got, problem := parseAuthorization([]string{"DPoP abc"}, []string{schemeBearer}); got != (credentials{}) || problem != "" {
+			if got, problem := parseAuthorization([]string{"DPoP abc"}, []string{schemeBearer}); got != (credentials{}) ||
+				problem != "" {
 				t.Errorf("a scheme that the guard does not check: %v %q", got, problem)
 			}
 		})
@@ -56,7 +58,8 @@ func TestParseAuthorization(t *testing.T) {
 }
 
 func FuzzParseAuthorization(f *testing.F) {
-	for _, seed := range []string{"", "Bearer", "Bearer abc", "bearer  a+/=", "Basic YTpi", "Bearer\ta", "Bearer a,b", "Bearer \x00", "BEARER ä", "DPoP abc", "dpop  a", "DPoPa b"} {
+	for _, seed := range []string{"", "Bearer", "Bearer abc", "bearer  a+/=", "Basic YTpi", "Bearer\ta", "Bearer a,b",
+		"Bearer \x00", "BEARER ä", "DPoP abc", "dpop  a", "DPoPa b"} {
 		f.Add(seed)
 	}
 	grammar := regexp.MustCompile(`^(?i:(bearer)|dpop) +([A-Za-z0-9\-._~+/]+=*)$`)

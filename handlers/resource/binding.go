@@ -56,9 +56,11 @@ func (g *Guard) unbound(c confirmation) string {
 	case g.binding == bindingKey && c.key == "":
 		return "This API requires an access token that is bound to a key: send a DPoP proof with the token request (RFC 9449)"
 	case g.binding == bindingCertificate && c.certificate == "":
-		return "This API requires an access token that is bound to a client certificate: send the token request by mutual TLS (RFC 8705)"
+		return "This API requires an access token that is bound to a client certificate: send the token request by mutual " +
+			"TLS (RFC 8705)"
 	case g.binding == bindingAny && c == confirmation{}:
-		return "This API requires an access token that is bound to a key or to a client certificate: send a DPoP proof with the token request (RFC 9449), or send it by mutual TLS (RFC 8705)"
+		return "This API requires an access token that is bound to a key or to a client certificate: send a DPoP proof " +
+			"with the token request (RFC 9449), or send it by mutual TLS (RFC 8705)"
 	}
 	return ""
 }
@@ -80,7 +82,8 @@ func (g *Guard) prove(r *http.Request, q requirement, sent credentials, t *Token
 		return "", g.refuseToken(r, q, g.noProofs("it is bound to a key (cnf)"), noDPoP)
 	// RFC 9449 §7.2: a token that is bound to a key is not accepted as a bearer token.
 	case bound.key != "" && sent.scheme != schemeDPoP:
-		return "", g.unusable(r, q, "This access token is bound to a key: send it with the scheme DPoP, and a DPoP proof in the header DPoP")
+		return "", g.unusable(r, q, "This access token is bound to a key: send it with the scheme DPoP, and a DPoP proof "+
+			"in the header DPoP")
 	case bound.key != "":
 		return g.checkProof(r, q, sent.token, bound.key)
 	// RFC 9449 §7.1: the scheme DPoP is for tokens that are bound to a key. A proof for another
@@ -118,7 +121,8 @@ func (g *Guard) checkCertificate(r *http.Request, q requirement, thumbprint stri
 	// Whether it is valid is not asked: the client proves that it has the key.
 	switch {
 	case shown == nil:
-		return g.unusable(r, q, "This access token is bound to a client certificate: send the request by mutual TLS with that certificate")
+		return g.unusable(r, q, "This access token is bound to a client certificate: send the request by mutual TLS with "+
+			"that certificate")
 	case shown.Thumbprint() != thumbprint:
 		return g.unusable(r, q, "This access token is bound to another client certificate than the one of this request")
 	}
@@ -142,7 +146,8 @@ func (g *Guard) refuseToken(r *http.Request, q requirement, reason error, why st
 
 // challenged returns a refusal with an error and its description.
 func challenged(status int, code, why string) *refusal {
-	return &refusal{status: status, params: fmt.Sprintf(`, error="%s", error_description="%s"`, code, quotable(why)), detail: why + "."}
+	return &refusal{status: status, params: fmt.Sprintf(`, error="%s", error_description="%s"`, code, quotable(why)),
+		detail: why + "."}
 }
 
 // quotable returns a text that can stand between quotes in a challenge (RFC 6750 §3).

@@ -48,7 +48,8 @@ func TestBindingMatrix(t *testing.T) {
 	}
 	for _, scheme := range []string{"Bearer"} {
 		for _, with := range []string{"nothing", "proof", "other proof", "certificate", "other certificate"} {
-			works["bearer "+scheme+" "+with], works["untyped "+scheme+" "+with], works["null "+scheme+" "+with] = true, true, true
+			works["bearer "+scheme+" "+with], works["untyped "+scheme+" "+with], works["null "+scheme+" "+with] = true, true,
+				true
 		}
 	}
 	// A proof is checked where it is needed only, so the certificate can come with one too.
@@ -59,10 +60,13 @@ func TestBindingMatrix(t *testing.T) {
 		works[token+" Bearer proof and certificate"] = true
 	}
 	a := newBoundAPI(t, nil)
-	for _, token := range []string{"key", "key-bearer", "key-2", "key-write", "certificate", "cert-dpop", "bearer", "untyped", "null", "dpop-no-cnf", "both", "unknown", "with-more", "other-case",
-		"x5t", "nothing", "no-jkt", "null-jkt", "list-jkt", "no-x5t", "text-cnf", "list-cnf", "empty-cnf", "false-cnf", "unheard-of"} {
+	for _, token := range []string{"key", "key-bearer", "key-2", "key-write", "certificate", "cert-dpop", "bearer",
+		"untyped", "null", "dpop-no-cnf", "both", "unknown", "with-more", "other-case",
+		"x5t", "nothing", "no-jkt", "null-jkt", "list-jkt", "no-x5t", "text-cnf", "list-cnf", "empty-cnf", "false-cnf",
+		"unheard-of"} {
 		for _, scheme := range []string{"Bearer", "DPoP", "Basic", "DPoP-Bearer"} {
-			for _, with := range []string{"nothing", "proof", "other proof", "certificate", "other certificate", "proof and certificate"} {
+			for _, with := range []string{"nothing", "proof", "other proof", "certificate", "other certificate",
+				"proof and certificate"} {
 				r := httptest.NewRequest("GET", "/v1/users", nil)
 				r.Header.Set("Authorization", scheme+" "+token)
 				switch with {
@@ -209,11 +213,13 @@ func TestBindingChallenges(t *testing.T) {
 			_, code, _ := strings.Cut(rest, `error="`)
 			code, _, _ = strings.Cut(code, `"`)
 			codes = append(codes, code)
-			if strings.Contains(rest, algs) != (scheme == "DPoP") || !strings.Contains(rest, `resource_metadata="https://api.example/.well-known/`) {
+			if strings.Contains(rest, algs) != (scheme == "DPoP") ||
+				!strings.Contains(rest, `resource_metadata="https://api.example/.well-known/`) {
 				t.Errorf("%q %q: %s", test.required, test.authorization, challenge)
 			}
 		}
-		if w.Code < 400 || strings.Join(schemes, " ") != test.schemes || codes[0] != test.code || len(codes) > 1 && codes[1] != "" {
+		if w.Code < 400 || strings.Join(schemes, " ") != test.schemes || codes[0] != test.code ||
+			len(codes) > 1 && codes[1] != "" {
 			t.Errorf("%q %q: %d %q", test.required, test.authorization, w.Code, w.Header().Values("WWW-Authenticate"))
 		}
 		var body struct{ Detail string }
@@ -225,7 +231,8 @@ func TestBindingChallenges(t *testing.T) {
 	// A token that lacks only a scope: one challenge, for the scheme that works.
 	a := newBoundAPI(t, nil)
 	w := a.send("DPoP key-write", a.proof("key-write", nil))
-	if got := w.Header().Values("WWW-Authenticate"); w.Code != 403 || len(got) != 1 || got[0] != `DPoP realm="api", error="insufficient_scope", scope="read"`+algs {
+	if got := w.Header().Values("WWW-Authenticate"); w.Code != 403 || len(got) != 1 ||
+		got[0] != `DPoP realm="api", error="insufficient_scope", scope="read"`+algs {
 		t.Errorf("%d %q", w.Code, got)
 	}
 }
@@ -233,19 +240,25 @@ func TestBindingChallenges(t *testing.T) {
 // RFC 6750 §3.1: a scheme that an API does not support gets no error code. The client learns that
 // no proof helps, and the operator why.
 func TestGuardWithoutProofsSaysSo(t *testing.T) {
-	const noURL, certificates = "because it does not know the URL of the API: set RESOURCE_SERVER_BASE_URLS", "because RESOURCE_SERVER_REQUIRED_BINDING is certificate"
+	const noURL, certificates = "because it does not know the URL of the API: set RESOURCE_SERVER_BASE_URLS",
+		"because RESOURCE_SERVER_REQUIRED_BINDING is certificate"
 	for _, test := range []struct{ required, authorization, challenge, log string }{
-		{"", "DPoP key", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " + noURL},
-		{"", "dpop a b", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " + noURL},
-		{"", "Bearer key", `Bearer realm="api", error="invalid_token", error_description="` + noDPoP + `"`, "it is bound to a key (cnf), and this guard checks no DPoP proofs, " + noURL},
-		{"certificate", "DPoP key", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " + certificates},
+		{"", "DPoP key", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " +
+			noURL},
+		{"", "dpop a b", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " +
+			noURL},
+		{"", "Bearer key", `Bearer realm="api", error="invalid_token", error_description="` + noDPoP + `"`,
+			"it is bound to a key (cnf), and this guard checks no DPoP proofs, " + noURL},
+		{"certificate", "DPoP key", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP " +
+			"proofs, " + certificates},
 	} {
 		a := newBoundAPI(t, func(c *GuardConfig) { c.Audience, c.Certificates, c.RequiredBinding = "", true, test.required })
 		w := a.send(test.authorization, "a proof")
 		if got := w.Header().Values("WWW-Authenticate"); w.Code != 401 || len(got) != 1 || got[0] != test.challenge {
 			t.Errorf("%q: %d %q", test.authorization, w.Code, got)
 		}
-		if !strings.Contains(w.Body.String(), noDPoP+".") || strings.Count(a.log.String(), "\n") != 1 || !strings.Contains(a.log.String(), test.log) {
+		if !strings.Contains(w.Body.String(), noDPoP+".") || strings.Count(a.log.String(), "\n") != 1 ||
+			!strings.Contains(a.log.String(), test.log) {
 			t.Errorf("%q: %s %s", test.authorization, w.Body, &a.log)
 		}
 	}
@@ -256,7 +269,8 @@ func TestGuardWithoutProofsSaysSo(t *testing.T) {
 func TestRefusalNamesTheRequest(t *testing.T) {
 	a := newBoundAPI(t, nil)
 	for _, test := range []struct{ authorization, proof, want string }{
-		{"Bearer named", "", `reason="This access token is bound to a key: send it with the scheme DPoP, and a DPoP proof in the header DPoP"`},
+		{"Bearer named", "",
+			`reason="This access token is bound to a key: send it with the scheme DPoP, and a DPoP proof in the header DPoP"`},
 		{"DPoP named", "x", `reason="the DPoP proof must be one JWT`},
 		{"Bearer unheard-of", "", "reason="},
 	} {
@@ -266,7 +280,8 @@ func TestRefusalNamesTheRequest(t *testing.T) {
 		r.Header["Dpop"] = []string{test.proof}
 		a.serve(r)
 		log := a.log.String()
-		if !strings.Contains(log, test.want) || !strings.Contains(log, ` method=GET path=/v1/a\u009bb`) || strings.Count(log, "\n") != 1 || len(log) > 1200 || strings.Contains(log, "hush") {
+		if !strings.Contains(log, test.want) || !strings.Contains(log, ` method=GET path=/v1/a\u009bb`) ||
+			strings.Count(log, "\n") != 1 || len(log) > 1200 || strings.Contains(log, "hush") {
 			t.Errorf("%s: %s", test.authorization, log)
 		}
 		if strings.Contains(log, `client=bank\u009bxxx`) != strings.HasSuffix(test.authorization, " named") {
@@ -297,14 +312,17 @@ func TestBindingConfig(t *testing.T) {
 		c  GuardConfig
 		ok bool
 	}{
-		"an unknown binding":              {GuardConfig{RequiredBinding: "mtls", Audience: audience}, false},
-		"keys without a URL":              {GuardConfig{RequiredBinding: "dpop", Audience: "orders"}, false},
-		"any without a URL":               {GuardConfig{RequiredBinding: "any"}, false},
-		"any with certificates only":      {GuardConfig{RequiredBinding: "any", Certificates: true}, true},
-		"certificates that nobody asks":   {GuardConfig{RequiredBinding: "certificate", Audience: audience}, false},
-		"certificates in a header":        {GuardConfig{RequiredBinding: "certificate", CertificateHeader: "Client-Cert"}, true},
-		"keys with a base URL":            {GuardConfig{RequiredBinding: "dpop", BaseURLs: []string{"https://a.example"}}, true},
-		"a short key of nonces":           {GuardConfig{Audience: audience, RequireNonce: true, NonceKey: make([]byte, 31)}, false},
+		"an unknown binding":            {GuardConfig{RequiredBinding: "mtls", Audience: audience}, false},
+		"keys without a URL":            {GuardConfig{RequiredBinding: "dpop", Audience: "orders"}, false},
+		"any without a URL":             {GuardConfig{RequiredBinding: "any"}, false},
+		"any with certificates only":    {GuardConfig{RequiredBinding: "any", Certificates: true}, true},
+		"certificates that nobody asks": {GuardConfig{RequiredBinding: "certificate", Audience: audience}, false},
+		"certificates in a header": {GuardConfig{RequiredBinding: "certificate", CertificateHeader: "Client-Cert"},
+			true},
+		"keys with a base URL": {GuardConfig{RequiredBinding: "dpop", BaseURLs: []string{"https://a.example"}},
+			true},
+		"a short key of nonces": {GuardConfig{Audience: audience, RequireNonce: true, NonceKey: make([]byte, 31)},
+			false},
 		"a base URL with a query":         {GuardConfig{BaseURLs: []string{"https://a.example?a"}}, false},
 		"a base URL with a fragment":      {GuardConfig{BaseURLs: []string{"https://a.example#a"}}, false},
 		"a base URL with credentials":     {GuardConfig{BaseURLs: []string{"https://a@a.example"}}, false},
@@ -339,7 +357,8 @@ func TestBindingMetadata(t *testing.T) {
 			c.RequiredBinding, c.Certificates, c.AuthorizationServers = test.required, test.certificates, []string{issuer}
 		})
 		text := a.serve(httptest.NewRequest("GET", wellKnown+"/v1", nil)).Body.String()
-		for member, want := range map[string]string{"dpop_signing_alg_values_supported": test.proofs, "tls_client_certificate_bound": test.mutual, "dpop_bound_access_tokens_required": test.is} {
+		for member, want := range map[string]string{"dpop_signing_alg_values_supported": test.proofs,
+			"tls_client_certificate_bound": test.mutual, "dpop_bound_access_tokens_required": test.is} {
 			if !strings.Contains(text, want) || strings.Contains(text, member) != (want != "") {
 				t.Errorf("%+v: %s", test, text)
 			}
@@ -356,13 +375,15 @@ func TestAttackChallengeText(t *testing.T) {
 	r.Header.Set("DPoP", a.proof("key", nil))
 	w := a.serve(r)
 	challenge := w.Header().Get("WWW-Authenticate")
-	if w.Code != 401 || len(challenge) > 1000 || strings.Count(challenge, `"`) != 8 || strings.ContainsAny(challenge, "\r\n\\") {
+	if w.Code != 401 || len(challenge) > 1000 || strings.Count(challenge, `"`) != 8 ||
+		strings.ContainsAny(challenge, "\r\n\\") {
 		t.Errorf("%d %s", w.Code, challenge)
 	}
 }
 
 func TestQuotable(t *testing.T) {
-	for text, want := range map[string]string{`a "b" c`: "a 'b' c", `a\b`: "a'b", "a\r\nb": "a''b", "ü~": "'~", strings.Repeat("a", 501): strings.Repeat("a", 500) + "..."} {
+	for text, want := range map[string]string{`a "b" c`: "a 'b' c", `a\b`: "a'b", "a\r\nb": "a''b", "ü~": "'~",
+		strings.Repeat("a", 501): strings.Repeat("a", 500) + "..."} {
 		if got := quotable(text); got != want {
 			t.Errorf("%.20q: %q", text, got)
 		}
@@ -370,7 +391,8 @@ func TestQuotable(t *testing.T) {
 }
 
 func FuzzConfirmation(f *testing.F) {
-	for _, seed := range []string{`{"jkt":"` + strings.Repeat("A", 43) + `"}`, `{"x5t#S256":""}`, `{}`, `null`, `[]`, `{"jkt":null}`, `"x"`, `{"jkt":"a","jkt":"b"}`} {
+	for _, seed := range []string{`{"jkt":"` + strings.Repeat("A", 43) + `"}`, `{"x5t#S256":""}`, `{}`, `null`, `[]`,
+		`{"jkt":null}`, `"x"`, `{"jkt":"a","jkt":"b"}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -39,48 +39,55 @@ func newBoundAPI(t testing.TB, change func(*GuardConfig)) *boundAPI {
 	a := &boundAPI{t: t, key: testKeys()["ES256"], other: otherKey()}
 	jkt, print := thumbprint(t, a.key), strings.Repeat("A", 43)
 	answers := map[string]string{
-		"key":         `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
-		"key-bearer":  `{"active":true,"scope":"read","token_type":"Bearer","cnf":{"jkt":"` + jkt + `"}}`,
-		"key-write":   `{"active":true,"scope":"write","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
-		"key-2":       `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
-		"certificate": `{"active":true,"scope":"read","token_type":"Bearer","cnf":{"x5t#S256":"` + certificateThumbprint() + `"}}`,
-		"named":       `{"active":true,"client_id":"bank\u009b` + strings.Repeat("x", 300) + `","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
-		"cert-dpop":   `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"x5t#S256":"` + certificateThumbprint() + `"}}`,
+		"key":        `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
+		"key-bearer": `{"active":true,"scope":"read","token_type":"Bearer","cnf":{"jkt":"` + jkt + `"}}`,
+		"key-write":  `{"active":true,"scope":"write","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
+		"key-2":      `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
+		"certificate": `{"active":true,"scope":"read","token_type":"Bearer","cnf":{"x5t#S256":"` +
+			certificateThumbprint() + `"}}`,
+		"named": `{"active":true,"client_id":"bank\u009b` + strings.Repeat("x", 300) +
+			`","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
+		"cert-dpop": `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"x5t#S256":"` +
+			certificateThumbprint() + `"}}`,
 		"bearer":      liveRead,
 		"untyped":     `{"active":true,"scope":"read"}`,
 		"null":        `{"active":true,"scope":"read","cnf":null}`,
 		"dpop-no-cnf": `{"active":true,"scope":"read","token_type":"DPoP"}`,
-		"both":        `{"active":true,"scope":"read","cnf":{"jkt":"` + jkt + `","x5t#S256":"` + certificateThumbprint() + `"}}`,
-		"unknown":     `{"active":true,"scope":"read","cnf":{"jwk":{"kty":"EC"}}}`,
-		"with-more":   `{"active":true,"scope":"read","cnf":{"jkt":"` + jkt + `","kid":"1"}}`,
-		"other-case":  `{"active":true,"scope":"read","cnf":{"JKT":"` + jkt + `"}}`,
-		"x5t":         `{"active":true,"scope":"read","cnf":{"x5t":"` + print + `"}}`,
-		"nothing":     `{"active":true,"scope":"read","cnf":{}}`,
-		"no-jkt":      `{"active":true,"scope":"read","cnf":{"jkt":""}}`,
-		"null-jkt":    `{"active":true,"scope":"read","cnf":{"jkt":null}}`,
-		"list-jkt":    `{"active":true,"scope":"read","cnf":{"jkt":["` + jkt + `"]}}`,
-		"no-x5t":      `{"active":true,"scope":"read","cnf":{"x5t#S256":""}}`,
-		"text-cnf":    `{"active":true,"scope":"read","cnf":"` + jkt + `"}`,
-		"list-cnf":    `{"active":true,"scope":"read","cnf":[{"jkt":"` + jkt + `"}]}`,
-		"empty-cnf":   `{"active":true,"scope":"read","cnf":""}`,
-		"false-cnf":   `{"active":true,"scope":"read","cnf":false}`,
+		"both": `{"active":true,"scope":"read","cnf":{"jkt":"` + jkt + `","x5t#S256":"` +
+			certificateThumbprint() + `"}}`,
+		"unknown":    `{"active":true,"scope":"read","cnf":{"jwk":{"kty":"EC"}}}`,
+		"with-more":  `{"active":true,"scope":"read","cnf":{"jkt":"` + jkt + `","kid":"1"}}`,
+		"other-case": `{"active":true,"scope":"read","cnf":{"JKT":"` + jkt + `"}}`,
+		"x5t":        `{"active":true,"scope":"read","cnf":{"x5t":"` + print + `"}}`,
+		"nothing":    `{"active":true,"scope":"read","cnf":{}}`,
+		"no-jkt":     `{"active":true,"scope":"read","cnf":{"jkt":""}}`,
+		"null-jkt":   `{"active":true,"scope":"read","cnf":{"jkt":null}}`,
+		"list-jkt":   `{"active":true,"scope":"read","cnf":{"jkt":["` + jkt + `"]}}`,
+		"no-x5t":     `{"active":true,"scope":"read","cnf":{"x5t#S256":""}}`,
+		"text-cnf":   `{"active":true,"scope":"read","cnf":"` + jkt + `"}`,
+		"list-cnf":   `{"active":true,"scope":"read","cnf":[{"jkt":"` + jkt + `"}]}`,
+		"empty-cnf":  `{"active":true,"scope":"read","cnf":""}`,
+		"false-cnf":  `{"active":true,"scope":"read","cnf":false}`,
 	}
-	cache, err := NewCache(CacheConfig{TTL: time.Hour, Verifier: verifierFunc(func(_ context.Context, token string) (*Token, error) {
-		a.asked++
-		if answers[token] == "" {
-			return nil, errNotActive
-		}
-		return decode([]byte(answers[token]))
-	})})
+	cache, err := NewCache(CacheConfig{TTL: time.Hour,
+		Verifier: verifierFunc(func(_ context.Context, token string) (*Token, error) {
+			a.asked++
+			if answers[token] == "" {
+				return nil, errNotActive
+			}
+			return decode([]byte(answers[token]))
+		})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := GuardConfig{Verifier: cache, Audience: "https://api.example/v1", AllowedOrigins: []string{"*"}, Logger: slog.New(slog.NewTextHandler(&a.log, nil))}
+	c := GuardConfig{Verifier: cache, Audience: "https://api.example/v1", AllowedOrigins: []string{"*"},
+		Logger: slog.New(slog.NewTextHandler(&a.log, nil))}
 	if change != nil {
 		change(&c)
 	}
 	a.guard = newGuard(t, c)
-	a.handler = a.guard.Wrap(a.guard.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "in") }), "read"))
+	a.handler = a.guard.Wrap(
+		a.guard.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "in") }), "read"))
 	return a
 }
 
@@ -145,7 +152,8 @@ func (a *boundAPI) signed(header map[string]any, key crypto.Signer, token string
 	whole := map[string]any{"jwk": public}
 	maps.Copy(whole, header)
 	maps.DeleteFunc(whole, func(_ string, v any) bool { return v == nil })
-	claims := map[string]any{"jti": rand.Text(), "iat": time.Now().Unix(), "htm": "GET", "htu": usersURL, "ath": dpop.TokenHash(token)}
+	claims := map[string]any{"jti": rand.Text(), "iat": time.Now().Unix(), "htm": "GET", "htu": usersURL,
+		"ath": dpop.TokenHash(token)}
 	maps.Copy(claims, changes)
 	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
 	text, err := jose.SignHeader(whole, key, claims)

@@ -91,11 +91,12 @@ func TestCacheTimes(t *testing.T) {
 func TestCacheCountsFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		c := newCache(t, CacheConfig{TTL: 10 * time.Second, Verifier: verifierFunc(func(context.Context, string) (*Token, error) {
-			asked.Add(1)
-			time.Sleep(4 * time.Second)
-			return &Token{}, nil
-		})})
+		c := newCache(t, CacheConfig{TTL: 10 * time.Second,
+			Verifier: verifierFunc(func(context.Context, string) (*Token, error) {
+				asked.Add(1)
+				time.Sleep(4 * time.Second)
+				return &Token{}, nil
+			})})
 		c.Verify(t.Context(), "t")
 		time.Sleep(6*time.Second - 1)
 		c.Verify(t.Context(), "t")
@@ -113,15 +114,16 @@ func TestCacheCountsFromTheQuestion(t *testing.T) {
 func TestCacheSharesQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		c := newCache(t, CacheConfig{TTL: time.Second, Verifier: verifierFunc(func(ctx context.Context, _ string) (*Token, error) {
-			asked.Add(1)
-			select {
-			case <-time.After(100 * time.Millisecond):
-				return &Token{ClientID: "shop"}, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		})})
+		c := newCache(t, CacheConfig{TTL: time.Second,
+			Verifier: verifierFunc(func(ctx context.Context, _ string) (*Token, error) {
+				asked.Add(1)
+				select {
+				case <-time.After(100 * time.Millisecond):
+					return &Token{ClientID: "shop"}, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			})})
 		first, cancel := context.WithCancel(t.Context())
 		firstErr := make(chan error, 1)
 		go func() {
@@ -154,17 +156,18 @@ func TestCacheSharesQuestions(t *testing.T) {
 func TestCacheCallsOffWhatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked, calledOff atomic.Int64
-		c := newCache(t, CacheConfig{TTL: time.Second, Verifier: verifierFunc(func(ctx context.Context, _ string) (*Token, error) {
-			asked.Add(1)
-			select {
-			case <-time.After(time.Second):
-				return &Token{}, nil
-			case <-ctx.Done():
-				calledOff.Add(1)
-				time.Sleep(100 * time.Millisecond) // it ends some time after its cancellation
-				return nil, ctx.Err()
-			}
-		})})
+		c := newCache(t, CacheConfig{TTL: time.Second,
+			Verifier: verifierFunc(func(ctx context.Context, _ string) (*Token, error) {
+				asked.Add(1)
+				select {
+				case <-time.After(time.Second):
+					return &Token{}, nil
+				case <-ctx.Done():
+					calledOff.Add(1)
+					time.Sleep(100 * time.Millisecond) // it ends some time after its cancellation
+					return nil, ctx.Err()
+				}
+			})})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		_, err := c.Verify(ctx, "t")
@@ -206,7 +209,8 @@ func TestCacheOffKeepsNothing(t *testing.T) {
 }
 
 func TestCacheOutlivesPanic(t *testing.T) {
-	c := newCache(t, CacheConfig{TTL: time.Second, Verifier: verifierFunc(func(context.Context, string) (*Token, error) { panic("oops") })})
+	c := newCache(t, CacheConfig{TTL: time.Second,
+		Verifier: verifierFunc(func(context.Context, string) (*Token, error) { panic("oops") })})
 	token, err := c.Verify(t.Context(), "t")
 	if token != nil || err == nil || errors.Is(err, ErrInactive) {
 		t.Errorf("got %v, %v", token, err)
@@ -217,13 +221,14 @@ func TestCacheOutlivesPanic(t *testing.T) {
 // cache.
 func TestCacheUnderSpray(t *testing.T) {
 	var asked atomic.Int64
-	c := newCache(t, CacheConfig{TTL: time.Hour, MaxEntries: 160, Verifier: verifierFunc(func(_ context.Context, token string) (*Token, error) {
-		asked.Add(1)
-		if token[0] == 'x' {
-			return nil, ErrInactive
-		}
-		return &Token{}, nil
-	})})
+	c := newCache(t, CacheConfig{TTL: time.Hour, MaxEntries: 160,
+		Verifier: verifierFunc(func(_ context.Context, token string) (*Token, error) {
+			asked.Add(1)
+			if token[0] == 'x' {
+				return nil, ErrInactive
+			}
+			return &Token{}, nil
+		})})
 	c.Verify(t.Context(), "real")
 	for i := range 5000 {
 		c.Verify(t.Context(), fmt.Sprint("x", i))

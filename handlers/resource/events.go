@@ -24,7 +24,8 @@ type events struct {
 func watchEvents(resp *http.Response, closing context.Context) {
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	e, allowed := resp.Request.Context().Value(eventsKey{}).(*events)
-	if err != nil || !strings.EqualFold(media, "text/event-stream") || !allowed || resp.StatusCode == http.StatusSwitchingProtocols {
+	if err != nil || !strings.EqualFold(media, "text/event-stream") || !allowed ||
+		resp.StatusCode == http.StatusSwitchingProtocols {
 		return
 	}
 	l := e.lease()

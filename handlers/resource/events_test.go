@@ -17,7 +17,8 @@ const ordinary = 2 * time.Second
 
 // newStreaming returns a proxy to an upstream that begins a response of this type and ends
 // it when finish is closed, and the server in front of the proxy.
-func newStreaming(t *testing.T, mediaType string, rule Rule, verifier Verifier, finish chan struct{}) (*Proxy, *httptest.Server) {
+func newStreaming(t *testing.T, mediaType string, rule Rule, verifier Verifier, finish chan struct{}) (*Proxy,
+	*httptest.Server) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
 		io.WriteString(w, "data: hello\n\n")
@@ -29,7 +30,8 @@ func newStreaming(t *testing.T, mediaType string, rule Rule, verifier Verifier, 
 		}
 	}))
 	t.Cleanup(api.Close)
-	proxy, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: verifier}), Rules: []Rule{rule}, Recheck: 10 * time.Millisecond})
+	proxy, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: verifier}),
+		Rules: []Rule{rule}, Recheck: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,8 @@ func opens(t *testing.T, server *httptest.Server, method string) *bufio.Reader {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(stop)
-	r, err := http.NewRequestWithContext(ctx, method, server.URL+"/mcp", strings.NewReader(map[string]string{"POST": "{}"}[method]))
+	r, err := http.NewRequestWithContext(ctx, method, server.URL+"/mcp",
+		strings.NewReader(map[string]string{"POST": "{}"}[method]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +73,15 @@ func TestEventStreamEnd(t *testing.T) {
 			t.Run(mediaType+" "+method, func(t *testing.T) {
 				t.Parallel()
 				var checks atomic.Int32
-				_, server := newStreaming(t, mediaType, Rule{Path: "/mcp"}, verifierFunc(func(context.Context, string) (*Token, error) {
-					// Each check comes 10 ms after the one before it, so the last ones come after the
-					// time for an ordinary answer.
-					if checks.Add(1) > 300 {
-						return nil, ErrInactive
-					}
-					return &Token{}, nil
-				}), nil)
+				_, server := newStreaming(t, mediaType, Rule{Path: "/mcp"},
+					verifierFunc(func(context.Context, string) (*Token, error) {
+						// Each check comes 10 ms after the one before it, so the last ones come after the
+						// time for an ordinary answer.
+						if checks.Add(1) > 300 {
+							return nil, ErrInactive
+						}
+						return &Token{}, nil
+					}), nil)
 				_, err := io.ReadAll(opens(t, server, method))
 				if err != nil || checks.Load() <= 300 {
 					t.Errorf("the stream ended after %d checks: %v", checks.Load(), err)

@@ -139,7 +139,8 @@ func ExampleProxy() {
 func ExampleGuard_Wrap() {
 	as := authorizationServer()
 	defer as.Close()
-	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: as.URL + "/o/introspect/", ClientID: "photos", ClientSecret: "from-your-secret-store"})
+	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: as.URL + "/o/introspect/",
+		ClientID: "photos", ClientSecret: "from-your-secret-store"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -180,21 +181,25 @@ func ExampleGuardConfig_requiredBinding() {
 		log.Fatal(err)
 	}
 	as := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"active":true,"username":"ann","scope":"read","token_type":"DPoP","cnf":{"jkt":"%s"}}`, public.Thumbprint())
+		fmt.Fprintf(w, `{"active":true,"username":"ann","scope":"read","token_type":"DPoP","cnf":{"jkt":"%s"}}`,
+			public.Thumbprint())
 	}))
 	defer as.Close()
 	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: as.URL, AuthToken: "ours"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: introspection, BaseURLs: []string{"https://photos.example"}, RequiredBinding: "dpop"})
+	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: introspection,
+		BaseURLs: []string{"https://photos.example"}, RequiredBinding: "dpop"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	photos := guard.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "photos") }), "read")
+	photos := guard.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "photos") }),
+		"read")
 
 	r := httptest.NewRequest("GET", "/photos?page=2", nil)
-	proof, err := dpop.Make("ES256", key, map[string]any{"htm": "GET", "htu": "https://photos.example/photos", "ath": dpop.TokenHash("anns-token")})
+	proof, err := dpop.Make("ES256", key,
+		map[string]any{"htm": "GET", "htu": "https://photos.example/photos", "ath": dpop.TokenHash("anns-token")})
 	if err != nil {
 		log.Fatal(err)
 	}

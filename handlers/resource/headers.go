@@ -59,7 +59,8 @@ func oddConnection(h http.Header) string {
 }
 
 // ofConnection are the headers that are for the next server alone (RFC 9110 §7.6.1).
-var ofConnection = []string{"close", "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "http2-settings"}
+var ofConnection = []string{"close", "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding",
+	"upgrade", "http2-settings"}
 
 func foldedByCGI(c rune) bool {
 	return c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
@@ -70,7 +71,8 @@ func foldedByCGI(c rune) bool {
 // operator has named.
 func (p *Proxy) isReservedHeader(alias string) bool {
 	begins := func(b string) bool { return strings.HasPrefix(alias, b) }
-	return slices.Contains(reserved, alias) || slices.Contains(p.reserved, alias) || alias == headerAlias(p.guard.certificates.Header) ||
+	return slices.Contains(reserved, alias) || slices.Contains(p.reserved, alias) ||
+		alias == headerAlias(p.guard.certificates.Header) ||
 		slices.ContainsFunc(reservedBeginnings, begins) || slices.ContainsFunc(p.reservedBeginnings, begins)
 }
 
@@ -83,7 +85,8 @@ func (p *Proxy) reserve(names []string) error {
 		plain, many := strings.CutSuffix(name, "*")
 		beginning := headerAlias(plain)
 		if plain == "" || strings.ContainsFunc(plain, foldedByCGI) {
-			return fmt.Errorf("%w: %q: write letters, digits and hyphens, and * at the end for all names that begin so", ErrReservedHeaders, name)
+			return fmt.Errorf("%w: %q: write letters, digits and hyphens, and * at the end for all names that begin so",
+				ErrReservedHeaders, name)
 		}
 		needed := func(n string) bool { return n == beginning || many && strings.HasPrefix(n, beginning) }
 		if slices.ContainsFunc(neverReserved, needed) || slices.ContainsFunc(ofConnection, needed) {
@@ -111,11 +114,15 @@ var reservedBeginnings = []string{
 	// Who the client is: oauth2-proxy, Grafana, authentik, Kong and APISIX, CouchDB, Pomerium, Hasura, Cortex and Loki,
 	// Vouch, Teleport, Azure, Google, AWS, Istio and WSO2, Cloudflare, Tailscale, mod_auth_openidc, Shibboleth,
 	// SiteMinder, IBM, Oracle.
-	"x-auth-request-", "x-webauth-", "x-authentik-", "x-authenticated-", "x-remote-", "x-consumer-", "x-credential-", "x-anonymous-consumer",
-	"x-auth-couchdb-", "x-pomerium-", "x-hasura-", "x-scope-", "x-vouch-", "teleport-", "x-ms-client-principal", "x-ms-token-",
-	"x-goog-authenticated-user-", "x-goog-iap-", "x-apigateway-api-", "x-endpoint-api-", "x-amzn-oidc-", "x-jwt-payload", "x-jwt-claim-", "x-jwt-assertion",
+	"x-auth-request-", "x-webauth-", "x-authentik-", "x-authenticated-", "x-remote-", "x-consumer-", "x-credential-",
+	"x-anonymous-consumer",
+	"x-auth-couchdb-", "x-pomerium-", "x-hasura-", "x-scope-", "x-vouch-", "teleport-", "x-ms-client-principal",
+	"x-ms-token-",
+	"x-goog-authenticated-user-", "x-goog-iap-", "x-apigateway-api-", "x-endpoint-api-", "x-amzn-oidc-", "x-jwt-payload",
+	"x-jwt-claim-", "x-jwt-assertion",
 	"cf-access-", "tailscale-user-", "oidc-claim-", "shib-", "sm-user", "iv-", "oam-remote-",
-	"impersonate-", "es-security-runas-", "x-opendistro-impersonate-", // another person: Kubernetes, Elasticsearch, OpenSearch
+	// another person: Kubernetes, Elasticsearch, OpenSearch
+	"impersonate-", "es-security-runas-", "x-opendistro-impersonate-",
 	"x-original-", "x-rewrite-", "x-replaced-", // IIS, Symfony, Traefik: the path before a change
 	"x-proxy", "wl-proxy-", "proxy-", // Solr and NiFi: X-ProxyContextPath; WebLogic; Sun and Oracle: Proxy-Auth-Cert
 	"x-invoke-", "x-middleware-rewrite", // Next.js
@@ -128,12 +135,16 @@ var reserved = []string{
 	"x-client-ip", "true-client-ip", "client-ip", "http-client-ip", "real-ip", // the way of the request
 	"x-cluster-client-ip", "forwarded", "forwarded-for", "x-originating-ip", "remote-addr",
 	"cf-connecting-ip", "cf-connecting-ipv6", "cf-pseudo-ipv4", "cf-visitor", // CDNs and clouds
-	"fastly-client-ip", "fastly-ssl", "fly-client-ip", "x-nf-client-connection-ip", "do-connecting-ip", "incap-client-ip", "x-sucuri-clientip", "cdn-src-ip", "cdn-real-ip", "ali-cdn-real-ip",
-	"x-host", "x-host-override", "x-http-host-override", "x-scheme", "x-https", "https", "x-url-scheme", "front-end-https", // mod_wsgi, Tornado
+	"fastly-client-ip", "fastly-ssl", "fly-client-ip", "x-nf-client-connection-ip", "do-connecting-ip", "incap-client-ip",
+	"x-sucuri-clientip", "cdn-src-ip", "cdn-real-ip", "ali-cdn-real-ip",
+	// mod_wsgi, Tornado
+	"x-host", "x-host-override", "x-http-host-override", "x-scheme", "x-https", "https", "x-url-scheme", "front-end-https",
 	"x-protocol", "x-client-proto", "x-arr-ssl", "x-arr-clientcert", // IIS
 	"remote-user", "remote-email", "remote-name", "remote-group", "remote-groups", // Authelia
-	"x-userinfo", "x-auth-username", "x-auth-userid", "x-auth-subject", "x-auth-roles", "x-auth-groups", // APISIX, Gogatekeeper
-	"script-name", "x-script-name", "path-info", "x-path-info", "request-uri", "x-request-uri", // gunicorn, mod_wsgi, Flask
+	// APISIX, Gogatekeeper
+	"x-userinfo", "x-auth-username", "x-auth-userid", "x-auth-subject", "x-auth-roles", "x-auth-groups",
+	// gunicorn, mod_wsgi, Flask
+	"script-name", "x-script-name", "path-info", "x-path-info", "request-uri", "x-request-uri",
 	"daphne-root-path", "root-path", "x-root-path", "x-ingress-path", "x-request-base", // Daphne, Home Assistant, Catalyst
 	"unencoded-url", "iis-wasurlrewritten", "orig-path-info", // IIS
 	"x-matched-path", "x-middleware-subrequest", // Next.js, CVE-2025-29927

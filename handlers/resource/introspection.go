@@ -71,14 +71,16 @@ func (c *IntrospectionConfig) validate() error {
 	// for a server on the same machine or network.
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
-		return errors.New("RESOURCE_SERVER_INTROSPECTION_URL: set an absolute http or https URL without credentials and fragment")
+		return errors.New("RESOURCE_SERVER_INTROSPECTION_URL: set an absolute http or https URL without credentials and " +
+			"fragment")
 	}
 	pair := c.ClientID != "" || c.ClientSecret != ""
 	switch {
 	// RFC 7662 §2.1: the endpoint requires authorization, because otherwise anyone could
 	// test guessed tokens.
 	case c.AuthToken == "" && !pair:
-		return errors.New("set one of RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: neither is set")
+		return errors.New("set one of RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: neither is " +
+			"set")
 	case c.AuthToken != "" && pair:
 		return errors.New("set one of RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: both are set")
 	case pair && (c.ClientID == "" || c.ClientSecret == ""):
@@ -86,7 +88,8 @@ func (c *IntrospectionConfig) validate() error {
 	// RFC 6750 §2.1: a value that is no b64token cannot be sent, such as a token with
 	// the line break of its file.
 	case !pair && !isB64Token(c.AuthToken):
-		return errors.New("RESOURCE_SERVER_AUTH_TOKEN: contains a character that is not allowed in a bearer token, or is too long")
+		return errors.New("RESOURCE_SERVER_AUTH_TOKEN: contains a character that is not allowed in a bearer token, or is " +
+			"too long")
 	case c.Timeout < 0:
 		return errors.New("RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS: set a positive number")
 	}
@@ -115,7 +118,8 @@ func refuseRedirect(*http.Request, []*http.Request) error {
 	return http.ErrUseLastResponse
 }
 
-var errNotActive = inactive("the introspection endpoint answered active: false; the token is unknown, expired or revoked, or another server issued it")
+var errNotActive = inactive("the introspection endpoint answered active: false; the token is unknown, expired or " +
+	"revoked, or another server issued it")
 
 // Verify asks the endpoint about the token. It returns [ErrInactive] for a token that
 // is not active, and another error if the endpoint gives no clear answer.
@@ -123,7 +127,8 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	status, body, err := i.ask(ctx, token)
 	if err != nil {
 		return nil, fmt.Errorf(
-			"ask the introspection endpoint: %w; check RESOURCE_SERVER_INTROSPECTION_URL, and that the authorization server runs",
+			"ask the introspection endpoint: %w; check RESOURCE_SERVER_INTROSPECTION_URL, and that the authorization server "+
+				"runs",
 			err,
 		)
 	}
@@ -137,7 +142,9 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 		)
 	case status == http.StatusForbidden:
 		return nil, fmt.Errorf(
-			"the introspection endpoint does not allow this client to introspect tokens (status %d): name it as an introspector of the resource (with Mandate: --introspector of mandate resource add), let an administrator allow it to introspect, or use a token with the scope introspection",
+			"the introspection endpoint does not allow this client to introspect tokens (status %d): name it as an "+
+				"introspector of the resource (with Mandate: --introspector of mandate resource add), let an administrator allow "+
+				"it to introspect, or use a token with the scope introspection",
 			status,
 		)
 	case status != http.StatusOK:

@@ -39,7 +39,8 @@ func TestRFC7662(t *testing.T) {
 	}{
 		{"2.1 with a token", IntrospectionConfig{AuthToken: "abc"}, "Bearer abc"},
 		// "a%3Ab+c%25:p%C3%A4%3A" in base64.
-		{"2.1 with credentials", IntrospectionConfig{ClientID: "a:b c%", ClientSecret: "pä:"}, "Basic YSUzQWIrYyUyNTpwJUMzJUE0JTNB"},
+		{"2.1 with credentials", IntrospectionConfig{ClientID: "a:b c%", ClientSecret: "pä:"},
+			"Basic YSUzQWIrYyUyNTpwJUMzJUE0JTNB"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -76,7 +77,8 @@ func TestNewIntrospection(t *testing.T) {
 		{"a token", IntrospectionConfig{URL: good, AuthToken: "a"}, nil},
 		{"credentials", IntrospectionConfig{URL: good, ClientID: "a", ClientSecret: "b"}, nil},
 		{"neither", IntrospectionConfig{URL: good}, []string{token, pair, "neither"}},
-		{"both", IntrospectionConfig{URL: good, AuthToken: "a", ClientID: "a", ClientSecret: "b"}, []string{token, pair, "both"}},
+		{"both", IntrospectionConfig{URL: good, AuthToken: "a", ClientID: "a", ClientSecret: "b"},
+			[]string{token, pair, "both"}},
 		{"no secret", IntrospectionConfig{URL: good, ClientID: "a"}, []string{pair}},
 		{"no client id", IntrospectionConfig{URL: good, ClientSecret: "hush"}, []string{pair}},
 		{"a line break", IntrospectionConfig{URL: good, AuthToken: "hush\n"}, []string{token}},
@@ -87,7 +89,8 @@ func TestNewIntrospection(t *testing.T) {
 		{"another scheme", IntrospectionConfig{URL: "ftp://as.example/", AuthToken: "hush"}, []string{address}},
 		{"a password", IntrospectionConfig{URL: "https://a:hush@as.example/", AuthToken: "hush"}, []string{address}},
 		{"not a URL", IntrospectionConfig{URL: "https://as.example/%zzhush", AuthToken: "hush"}, []string{address}},
-		{"a negative timeout", IntrospectionConfig{URL: good, AuthToken: "hush", Timeout: -1}, []string{"RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS"}},
+		{"a negative timeout", IntrospectionConfig{URL: good, AuthToken: "hush", Timeout: -1},
+			[]string{"RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -160,7 +163,8 @@ func TestDecode(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{liveRead, `{"active":false}`, `{"active":true,"exp":1e300,"aud":["a",null]}`, `null`, `{"active": true ,"aud":""}`, `{"active":true,"nbf":0.5}`} {
+	for _, seed := range []string{liveRead, `{"active":false}`, `{"active":true,"exp":1e300,"aud":["a",null]}`, `null`,
+		`{"active": true ,"aud":""}`, `{"active":true,"nbf":0.5}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -245,7 +249,8 @@ func TestIntrospectionDoesNotFollowRedirects(t *testing.T) {
 
 func TestIntrospectionKeepsConnections(t *testing.T) {
 	var opened atomic.Int64
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, liveRead) }))
+	server := httptest.NewUnstartedServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, liveRead) }))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			opened.Add(1)

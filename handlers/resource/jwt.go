@@ -24,8 +24,8 @@ type SignedConfig struct {
 	// package supports: RS256, PS256, ES256 and EdDSA.
 	Algorithms []string
 
-	// AcceptJWTTyp accepts tokens with the typ JWT too, besides at+jwt. It is for an API whose issuer signs access tokens so
-	// because other libraries accept nothing else. A token with the typ JWT needs what only access tokens have.
+	// AcceptJWTTyp accepts tokens with the typ JWT too, besides at+jwt. It is for an API whose issuer signs access tokens
+	// so because other libraries accept nothing else. A token with the typ JWT needs what only access tokens have.
 	AcceptJWTTyp bool
 
 	// Opaque verifies tokens that are not JWTs. If it is nil, such tokens are not
@@ -55,14 +55,16 @@ type Signed struct {
 }
 
 var (
-	errNotAccessToken = inactive("it is not a well-formed JWT of the type at+jwt with an accepted algorithm (for the type JWT too: RESOURCE_SERVER_JWT_TYP)")
-	errSignature      = inactive("its signature is wrong")
+	errNotAccessToken = inactive("it is not a well-formed JWT of the type at+jwt with an accepted algorithm (for the " +
+		"type JWT too: RESOURCE_SERVER_JWT_TYP)")
+	errSignature = inactive("its signature is wrong")
 )
 
 // NewSigned returns a Signed, or an error that names the setting to change.
 func NewSigned(c SignedConfig) (*Signed, error) {
 	if c.Issuer == "" || c.Audience == "" {
-		return nil, errors.New("set RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE: without them, tokens of every issuer for every audience would be accepted")
+		return nil, errors.New("set RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE: without them, tokens of every " +
+			"issuer for every audience would be accepted")
 	}
 	algorithms := c.Algorithms
 	if algorithms == nil {
@@ -132,8 +134,8 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 // onlyOfAccess reports whether claims are those of an access token and of no ID token.
 //
 // RFC 8725 §3.12: JWTs of different kinds from one issuer need rules by which each is refused as another. RFC 9068 §2.2
-// requires client_id and jti, which an ID token need not have. OIDC Core §2, §3.1.3.6: nonce, at_hash and c_hash are for
-// the client alone.
+// requires client_id and jti, which an ID token need not have. OIDC Core §2, §3.1.3.6: nonce, at_hash and c_hash are
+// for the client alone.
 func onlyOfAccess(raw []byte) bool {
 	var claims map[string]any
 	if json.Unmarshal(raw, &claims) != nil {

@@ -54,7 +54,8 @@ func (p *publisher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.status == http.StatusFound {
 		header.Set("Location", "https://elsewhere.example/keys")
 	}
-	return &http.Response{StatusCode: max(p.status, 200), Header: header, Body: io.NopCloser(strings.NewReader(p.body)), Request: r}, nil
+	return &http.Response{StatusCode: max(p.status, 200), Header: header, Body: io.NopCloser(strings.NewReader(p.body)),
+		Request: r}, nil
 }
 
 func (p *publisher) set(change func(*publisher)) {
@@ -97,7 +98,8 @@ var testKeys = sync.OnceValue(func() map[string]crypto.Signer {
 func issue(t testing.TB, algorithm, kid, kind string, changes jwt.MapClaims) string {
 	t.Helper()
 	at := time.Now().Unix()
-	claims := jwt.MapClaims{"iss": issuer, "aud": audience, "sub": "u-1", "client_id": "c-1", "scope": "read write", "iat": at, "exp": at + 600, "jti": "j-1"}
+	claims := jwt.MapClaims{"iss": issuer, "aud": audience, "sub": "u-1", "client_id": "c-1", "scope": "read write",
+		"iat": at, "exp": at + 600, "jti": "j-1"}
 	maps.Copy(claims, changes)
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
@@ -111,7 +113,8 @@ func issue(t testing.TB, algorithm, kid, kind string, changes jwt.MapClaims) str
 
 func allKeys() string {
 	keys := testKeys()
-	return setOf(published("rsa", keys["RS256"].Public()), published("ec", keys["ES256"].Public()), published("ed", keys["EdDSA"].Public()))
+	return setOf(published("rsa", keys["RS256"].Public()), published("ec", keys["ES256"].Public()),
+		published("ed", keys["EdDSA"].Public()))
 }
 
 func newSigned(t testing.TB, p *publisher, changes ...func(*SignedConfig)) *Signed {
@@ -132,19 +135,22 @@ func TestSignedTakes(t *testing.T) {
 	s := newSigned(t, &publisher{body: allKeys()})
 	for algorithm, kid := range map[string]string{"RS256": "rsa", "PS256": "rsa", "ES256": "ec", "EdDSA": "ed"} {
 		for _, kind := range []string{"at+jwt", "application/at+jwt", "at+JWT"} {
-			token, err := s.Verify(t.Context(), issue(t, algorithm, kid, kind, jwt.MapClaims{"aud": []string{"https://other.example", audience}}))
+			token, err := s.Verify(t.Context(),
+				issue(t, algorithm, kid, kind, jwt.MapClaims{"aud": []string{"https://other.example", audience}}))
 			if err != nil {
 				t.Errorf("%s %s: %v", algorithm, kind, err)
 				continue
 			}
-			if token.Subject != "u-1" || token.ClientID != "c-1" || !token.HasScope("read", "write") || token.HasScope("groups") || token.ID != "j-1" || token.ExpiresAt.IsZero() || len(token.Audience) != 2 {
+			if token.Subject != "u-1" || token.ClientID != "c-1" || !token.HasScope("read", "write") ||
+				token.HasScope("groups") || token.ID != "j-1" || token.ExpiresAt.IsZero() || len(token.Audience) != 2 {
 				t.Errorf("%+v", token)
 			}
 		}
 	}
 }
 
-// RFC 8725 §3.11, §3.12: a guard that accepts the typ JWT refuses every ID token, whatever it says and whomever it is for.
+// RFC 8725 §3.11, §3.12: a guard that accepts the typ JWT refuses every ID token, whatever it says and whomever it is
+// for.
 func TestAttackIDTokenAtTheGuard(t *testing.T) {
 	strict := newSigned(t, &publisher{body: allKeys()})
 	s := newSigned(t, &publisher{body: allKeys()}, func(c *SignedConfig) { c.AcceptJWTTyp = true })
@@ -159,7 +165,8 @@ func TestAttackIDTokenAtTheGuard(t *testing.T) {
 		}
 	}
 	at := time.Now().Unix()
-	idToken := jwt.MapClaims{"client_id": nil, "jti": nil, "scope": nil, "auth_time": at, "at_hash": "x", "nonce": "n", "acr": "1", "email": "a@example.org"}
+	idToken := jwt.MapClaims{"client_id": nil, "jti": nil, "scope": nil, "auth_time": at, "at_hash": "x", "nonce": "n",
+		"acr": "1", "email": "a@example.org"}
 	more := func(changes jwt.MapClaims) jwt.MapClaims {
 		all := maps.Clone(idToken)
 		maps.Copy(all, changes)
@@ -172,10 +179,13 @@ func TestAttackIDTokenAtTheGuard(t *testing.T) {
 		"with a client_id":                       more(jwt.MapClaims{"client_id": "c", "at_hash": nil, "nonce": nil}),
 		"of another server, with both":           more(jwt.MapClaims{"client_id": "c", "jti": "j", "nonce": nil}),
 		"of another server, with both and nonce": more(jwt.MapClaims{"client_id": "c", "jti": "j", "at_hash": nil}),
-		"with both and c_hash":                   more(jwt.MapClaims{"client_id": "c", "jti": "j", "at_hash": nil, "nonce": nil, "c_hash": "x"}),
-		"with a client_id that is no text":       more(jwt.MapClaims{"client_id": 1, "jti": "j", "at_hash": nil, "nonce": nil}),
-		"with an empty jti":                      more(jwt.MapClaims{"client_id": "c", "jti": "", "at_hash": nil, "nonce": nil}),
-		"for a client":                           {"aud": "c-1"},
+		"with both and c_hash": more(jwt.MapClaims{"client_id": "c", "jti": "j", "at_hash": nil,
+			"nonce": nil, "c_hash": "x"}),
+		"with a client_id that is no text": more(jwt.MapClaims{"client_id": 1, "jti": "j", "at_hash": nil,
+			"nonce": nil}),
+		"with an empty jti": more(jwt.MapClaims{"client_id": "c", "jti": "", "at_hash": nil,
+			"nonce": nil}),
+		"for a client": {"aud": "c-1"},
 	} {
 		_, err := s.Verify(t.Context(), issue(t, "RS256", "rsa", "JWT", changes))
 		if !errors.Is(err, ErrInactive) {
@@ -223,11 +233,16 @@ func TestSignedRefuses(t *testing.T) {
 	}
 	is("of a key of another kind", issue(t, "RS256", "ec", "at+jwt", nil), ErrInactive)
 	is("of an unknown key", issue(t, "RS256", "none", "at+jwt", nil), ErrInactive)
-	is("altered", parts[0]+"."+b64([]byte(`{"iss":"`+issuer+`","aud":"`+audience+`","exp":4102444800,"scope":"admin"}`))+"."+parts[2], ErrInactive)
-	is("with another signature", parts[0]+"."+parts[1]+"."+strings.Split(issue(t, "RS256", "rsa", "at+jwt", jwt.MapClaims{"jti": "x"}), ".")[2], ErrInactive)
+	is("altered", parts[0]+"."+b64([]byte(`{"iss":"`+issuer+`","aud":"`+audience+`","exp":4102444800,"scope":"admin"}`))+
+		"."+parts[2], ErrInactive)
+	is("with another signature",
+		parts[0]+"."+parts[1]+"."+strings.Split(issue(t, "RS256", "rsa", "at+jwt", jwt.MapClaims{"jti": "x"}), ".")[2],
+		ErrInactive)
 	is("without a signature", parts[0]+"."+parts[1]+".", ErrInactive)
 	is("of no algorithm", b64([]byte(`{"alg":"none","typ":"at+jwt","kid":"rsa"}`))+"."+parts[1]+".", ErrInactive)
-	is("with a crit header", header(t, map[string]any{"alg": "RS256", "typ": "at+jwt", "kid": "rsa", "crit": []string{"b64"}, "b64": false}), ErrInactive)
+	is("with a crit header",
+		header(t, map[string]any{"alg": "RS256", "typ": "at+jwt", "kid": "rsa", "crit": []string{"b64"}, "b64": false}),
+		ErrInactive)
 	// RFC 8725 §2.1: the public key is used as the secret of an HMAC, in each of its
 	// forms.
 	der, _ := x509.MarshalPKIXPublicKey(testKeys()["RS256"].Public())
@@ -250,7 +265,8 @@ func TestSignedRefuses(t *testing.T) {
 // header returns a token with any header, signed.
 func header(t testing.TB, h map[string]any) string {
 	t.Helper()
-	token := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{"iss": issuer, "aud": audience, "exp": time.Now().Unix() + 600})
+	token := jwt.NewWithClaims(jwt.SigningMethodRS256,
+		jwt.MapClaims{"iss": issuer, "aud": audience, "exp": time.Now().Unix() + 600})
 	maps.Copy(token.Header, h)
 	text, err := token.SignedString(testKeys()["RS256"])
 	if err != nil {
@@ -299,7 +315,8 @@ func TestSignedConfig(t *testing.T) {
 			t.Error(address, err)
 		}
 	}
-	_, err := NewSigned(SignedConfig{KeysURL: "http://auth.example/keys", Issuer: issuer, Audience: audience, AllowHTTP: true})
+	_, err := NewSigned(SignedConfig{KeysURL: "http://auth.example/keys", Issuer: issuer, Audience: audience,
+		AllowHTTP: true})
 	if err != nil {
 		t.Error(err)
 	}

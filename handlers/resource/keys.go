@@ -44,12 +44,14 @@ func newKeySet(c SignedConfig) (*keySet, error) {
 	// RFC 8414 §2: jwks_uri is https. An attacker who can replace the keys on the
 	// network can sign any token.
 	if u.Scheme == "http" && !loopback.Is(u.Hostname()) && !c.AllowHTTP {
-		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: use https, since everybody who can change the keys in transit can forge tokens")
+		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: use https, since everybody who can change the keys in transit " +
+			"can forge tokens")
 	}
 	if c.Timeout < 0 {
 		return nil, errors.New("signed: set a positive timeout")
 	}
-	k := &keySet{url: c.KeysURL, client: &http.Client{Transport: c.Transport, Timeout: c.Timeout, CheckRedirect: refuseRedirect}}
+	k := &keySet{url: c.KeysURL,
+		client: &http.Client{Transport: c.Transport, Timeout: c.Timeout, CheckRedirect: refuseRedirect}}
 	if c.Timeout == 0 {
 		k.client.Timeout = 5 * time.Second
 	}
@@ -137,7 +139,8 @@ func (k *keySet) fetch() (map[string]*jose.JWK, error) {
 	case err != nil:
 		return nil, fmt.Errorf("fetch the keys: %w", err)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the request for the keys was answered with status %d: check RESOURCE_SERVER_JWKS_URL", resp.StatusCode)
+		return nil, fmt.Errorf("the request for the keys was answered with status %d: check RESOURCE_SERVER_JWKS_URL",
+			resp.StatusCode)
 	case len(body) > maxKeys:
 		return nil, fmt.Errorf("the set of keys has more than %d bytes", maxKeys)
 	}

@@ -115,7 +115,9 @@ func TestSignedKeys(t *testing.T) {
 		"elsewhere":    func(p *publisher) { p.status = http.StatusFound },
 		"endless":      func(p *publisher) { p.body = strings.Repeat(" ", maxKeys) + allKeys() },
 		"an empty set": func(p *publisher) { p.body = setOf() },
-		"other uses":   func(p *publisher) { p.body = setOf(with(published("ec", testKeys()["ES256"].Public()), "use", "enc")) },
+		"other uses": func(p *publisher) {
+			p.body = setOf(with(published("ec", testKeys()["ES256"].Public()), "use", "enc"))
+		},
 		"other actions": func(p *publisher) {
 			p.body = setOf(with(published("ec", testKeys()["ES256"].Public()), "key_ops", []string{"sign"}))
 		},

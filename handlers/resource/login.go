@@ -27,7 +27,8 @@ func (l Login) validate() error {
 	}
 	// RFC 9470 §3: the values are separated by spaces, in a quoted string.
 	if slices.ContainsFunc(l.ACRValues, func(s string) bool { return !isWord(s) }) {
-		return fmt.Errorf("acr_values %q: use one string for each, printable ASCII without space, quote and backslash", l.ACRValues)
+		return fmt.Errorf("acr_values %q: use one string for each, printable ASCII without space, quote and backslash",
+			l.ACRValues)
 	}
 	return nil
 }

@@ -44,9 +44,11 @@ func asks(h http.Handler, token string) answer {
 // RFC 9470 §3: the challenge, and which tokens get it.
 func TestRequireLogin(t *testing.T) {
 	now := time.Now().Unix()
-	const recent, kind = "A more recent login is required: send max_age in an authorization request", "Another kind of login is required: send acr_values in an authorization request"
+	const recent, kind = "A more recent login is required: send max_age in an authorization request",
+		"Another kind of login is required: send acr_values in an authorization request"
 	insufficient := func(why, params string) answer {
-		return answer{401, `Bearer realm="api", error="insufficient_user_authentication", error_description="` + why + `"` + params, `{"detail":"` + why + `."}`}
+		return answer{401, `Bearer realm="api", error="insufficient_user_authentication", error_description="` + why + `"` +
+			params, `{"detail":"` + why + `."}`}
 	}
 	in := answer{200, "", ""}
 	aged, strong := Login{MaxAge: 300 * time.Second}, Login{ACRValues: []string{"urn:a", "urn:b"}}
@@ -62,7 +64,8 @@ func TestRequireLogin(t *testing.T) {
 		{"a new login", aged, loginVerifier{"scope": "read", "auth_time": now}, in},
 		{"a login just within max_age", aged, loginVerifier{"scope": "read", "auth_time": now - 290}, in},
 		{"an old login", aged, loginVerifier{"scope": "read", "auth_time": now - 302}, insufficient(recent, age)},
-		{"an old login of a renewed token", aged, loginVerifier{"scope": "read", "auth_time": now - 302, "iat": now}, insufficient(recent, age)},
+		{"an old login of a renewed token", aged, loginVerifier{"scope": "read", "auth_time": now - 302, "iat": now},
+			insufficient(recent, age)},
 		{"no login", aged, loginVerifier{"scope": "read", "iat": now}, insufficient(recent, age)},
 		{"auth_time is null", aged, loginVerifier{"scope": "read", "auth_time": nil}, insufficient(recent, age)},
 		{"auth_time is text", aged, loginVerifier{"scope": "read", "auth_time": fmt.Sprint(now)}, insufficient(recent, age)},
@@ -72,15 +75,20 @@ func TestRequireLogin(t *testing.T) {
 		{"two kinds are none", strong, loginVerifier{"scope": "read", "acr": "urn:a urn:b"}, insufficient(kind, acr)},
 		{"no kind", strong, loginVerifier{"scope": "read"}, insufficient(kind, acr)},
 		{"a kind that is no text", strong, loginVerifier{"scope": "read", "acr": 1}, insufficient(kind, acr)},
-		{"both, the kind alone", both, loginVerifier{"scope": "read", "acr": "urn:a"}, insufficient(recent, `, max_age="300", acr_values="urn:a"`)},
-		{"both, the age alone", both, loginVerifier{"scope": "read", "auth_time": now}, insufficient(kind, `, max_age="300", acr_values="urn:a"`)},
+		{"both, the kind alone", both, loginVerifier{"scope": "read", "acr": "urn:a"},
+			insufficient(recent, `, max_age="300", acr_values="urn:a"`)},
+		{"both, the age alone", both, loginVerifier{"scope": "read", "auth_time": now},
+			insufficient(kind, `, max_age="300", acr_values="urn:a"`)},
 		{"both", both, loginVerifier{"scope": "read", "auth_time": now, "acr": "urn:a"}, in},
 		{"the scope is missing too", aged, loginVerifier{"scope": "write"}, insufficient(recent, age+`, scope="read"`)},
-		{"only the scope is missing", aged, loginVerifier{"scope": "write", "auth_time": now}, answer{403, `Bearer realm="api", error="insufficient_scope", scope="read"`, noScope}},
+		{"only the scope is missing", aged, loginVerifier{"scope": "write", "auth_time": now},
+			answer{403, `Bearer realm="api", error="insufficient_scope", scope="read"`, noScope}},
 		{"a malformed login where none is required", Login{}, loginVerifier{"scope": "read", "acr": 1, "auth_time": "x"}, in},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h, err := newGuard(t, GuardConfig{Verifier: test.claims}).RequireLogin(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), test.login, "read")
+			h, err := newGuard(t,
+				GuardConfig{Verifier: test.claims}).RequireLogin(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+				test.login, "read")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,13 +96,16 @@ func TestRequireLogin(t *testing.T) {
 				t.Error(d)
 			}
 			// RFC 9470 §9: a stranger does not learn the requirements.
-			if d := cmp.Diff(answer{401, `Bearer realm="api", error="invalid_token", error_description="The access token is invalid, expired or revoked"`, badToken}, asks(h, "unknown")); d != "" {
+			if d := cmp.Diff(answer{401,
+				`Bearer realm="api", error="invalid_token", error_description="The access token is invalid, expired or revoked"`,
+				badToken}, asks(h, "unknown")); d != "" {
 				t.Error("an unknown token:", d)
 			}
 		})
 	}
 	g := newGuard(t, GuardConfig{Verifier: loginVerifier{}})
-	for _, wrong := range []Login{{MaxAge: -time.Second}, {MaxAge: time.Second / 2}, {ACRValues: []string{""}}, {ACRValues: []string{"a b"}}, {ACRValues: []string{`a"`}}} {
+	for _, wrong := range []Login{{MaxAge: -time.Second}, {MaxAge: time.Second / 2}, {ACRValues: []string{""}},
+		{ACRValues: []string{"a b"}}, {ACRValues: []string{`a"`}}} {
 		_, err := g.RequireLogin(http.NotFoundHandler(), wrong)
 		if err == nil {
 			t.Errorf("%+v is accepted", wrong)
@@ -109,7 +120,8 @@ func TestLoginAgesInTheCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := newGuard(t, GuardConfig{Verifier: cache, Audience: "https://api.example", AuthorizationServers: []string{"https://id.example"}})
+		g := newGuard(t, GuardConfig{Verifier: cache, Audience: "https://api.example",
+			AuthorizationServers: []string{"https://id.example"}})
 		h, err := g.RequireLogin(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), Login{MaxAge: time.Minute})
 		if err != nil {
 			t.Fatal(err)

@@ -69,14 +69,16 @@ func describe(c GuardConfig, proofs, certificates bool) *description {
 	if path == "/" {
 		path = ""
 	}
-	d := &description{url: u.Scheme + "://" + u.Host + wellKnown + path, path: wellKnown + strings.TrimSuffix(path, "/"), query: u.RawQuery}
+	d := &description{url: u.Scheme + "://" + u.Host + wellKnown + path, path: wellKnown + strings.TrimSuffix(path, "/"),
+		query: u.RawQuery}
 	if d.query != "" {
 		d.url += "?" + d.query
 	}
 	d.fixed = members{Resource: c.Audience, AuthorizationServers: slices.Clone(c.AuthorizationServers),
 		BearerMethods: []string{"header"}, Name: c.Name, Documentation: c.Documentation}
 	// RFC 9728 §2: which bound tokens the API can check, and whether it accepts no others.
-	d.fixed.CertificateBound, d.fixed.ProofRequired = certificates && c.RequiredBinding != bindingKey, c.RequiredBinding == bindingKey
+	d.fixed.CertificateBound, d.fixed.ProofRequired = certificates && c.RequiredBinding != bindingKey,
+		c.RequiredBinding == bindingKey
 	if proofs {
 		d.fixed.ProofAlgorithms = dpop.Algorithms()
 	}
@@ -99,7 +101,8 @@ func (d *description) add(scopes []string) {
 // the root of the host there may be another API (RFC 9728 §3.1). Some clients remove the
 // final slash of a path.
 func (d *description) isAt(u *url.URL) bool {
-	return strings.HasPrefix(u.Path, wellKnown) && strings.TrimSuffix(u.EscapedPath(), "/") == d.path && (d.query == "" || u.RawQuery == d.query)
+	return strings.HasPrefix(u.Path, wellKnown) && strings.TrimSuffix(u.EscapedPath(), "/") == d.path &&
+		(d.query == "" || u.RawQuery == d.query)
 }
 
 func (d *description) serve(w http.ResponseWriter, r *http.Request) {

@@ -13,7 +13,8 @@ import (
 // described returns an API that describes itself, and its guard.
 func newDescribed(t *testing.T, audience string, change func(*GuardConfig)) (*httptest.Server, *Guard) {
 	p := newProvider(t, map[string]string{"read": liveRead})
-	c := GuardConfig{Verifier: p.introspection(t), Realm: "users", Audience: audience, AuthorizationServers: []string{issuer}}
+	c := GuardConfig{Verifier: p.introspection(t), Realm: "users", Audience: audience,
+		AuthorizationServers: []string{issuer}}
 	if change != nil {
 		change(&c)
 	}
@@ -50,7 +51,8 @@ func TestMetadata(t *testing.T) {
 	}
 	resp, got := get(t, "GET", server.URL+wellKnown+"/v1")
 	h := resp.Header
-	if got.Status != 200 || h.Get("Content-Type") != "application/json" || h.Get("Cache-Control") != "public, max-age=300" || h.Get("Access-Control-Allow-Origin") != "*" {
+	if got.Status != 200 || h.Get("Content-Type") != "application/json" ||
+		h.Get("Cache-Control") != "public, max-age=300" || h.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("%d %v", got.Status, h)
 	}
 	var published map[string]any
@@ -59,8 +61,10 @@ func TestMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"resource": "https://api.example/v1", "authorization_servers": []any{issuer}, "scopes_supported": []any{"read", "list", "write"},
-		"bearer_methods_supported": []any{"header"}, "resource_name": "Orders", "resource_documentation": "https://docs.example/orders",
+		"resource": "https://api.example/v1", "authorization_servers": []any{issuer},
+		"scopes_supported":         []any{"read", "list", "write"},
+		"bearer_methods_supported": []any{"header"}, "resource_name": "Orders",
+		"resource_documentation":            "https://docs.example/orders",
 		"dpop_signing_alg_values_supported": []any{"ES256", "EdDSA", "Ed25519", "PS256"},
 	}
 	if diff := cmp.Diff(want, published); diff != "" {
@@ -74,18 +78,22 @@ func TestMetadata(t *testing.T) {
 	if got.Status != 405 || resp.Header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %d %v", got.Status, resp.Header)
 	}
-	resp, got = get(t, "OPTIONS", server.URL+wellKnown+"/v1", "Origin", "https://spa.example", "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "mcp-protocol-version")
-	if got.Status != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "*" || resp.Header.Get("Access-Control-Allow-Headers") != "Authorization, *" {
+	resp, got = get(t, "OPTIONS", server.URL+wellKnown+"/v1", "Origin", "https://spa.example",
+		"Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "mcp-protocol-version")
+	if got.Status != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "*" ||
+		resp.Header.Get("Access-Control-Allow-Headers") != "Authorization, *" {
 		t.Errorf("preflight: %d %v", got.Status, resp.Header)
 	}
 }
 
 // RFC 9728 §3.2: a member without values is left out.
 func TestMetadataWithoutScopes(t *testing.T) {
-	g := newGuard(t, GuardConfig{Verifier: &counter{}, Audience: "https://api.example", AuthorizationServers: []string{issuer}})
+	g := newGuard(t, GuardConfig{Verifier: &counter{}, Audience: "https://api.example",
+		AuthorizationServers: []string{issuer}})
 	w := httptest.NewRecorder()
 	g.Wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", wellKnown, nil))
-	want := `{"resource":"https://api.example","authorization_servers":["` + issuer + `"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","EdDSA","Ed25519","PS256"]}`
+	want := `{"resource":"https://api.example","authorization_servers":["` + issuer +
+		`"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","EdDSA","Ed25519","PS256"]}`
 	if w.Body.String() != want {
 		t.Errorf("got %s", w.Body)
 	}
@@ -99,10 +107,12 @@ func TestMetadataAddress(t *testing.T) {
 	}{
 		{"https://api.example", "https://api.example" + wellKnown, []string{"", "/"}, []string{"/v1"}},
 		{"https://api.example/", "https://api.example" + wellKnown, []string{"", "/"}, nil},
-		{"https://api.example:8443/mcp", "https://api.example:8443" + wellKnown + "/mcp", []string{"/mcp", "/mcp/", "/mcp?a"}, []string{"", "/", "/mcp/x", "/MCP", "/mc"}},
+		{"https://api.example:8443/mcp", "https://api.example:8443" + wellKnown + "/mcp", []string{"/mcp", "/mcp/", "/mcp?a"},
+			[]string{"", "/", "/mcp/x", "/MCP", "/mc"}},
 		{"https://api.example/mcp/", "https://api.example" + wellKnown + "/mcp/", []string{"/mcp", "/mcp/"}, []string{""}},
 		{"https://api.example/a%2Fb", "https://api.example" + wellKnown + "/a%2Fb", []string{"/a%2Fb"}, []string{"/a/b"}},
-		{"https://api.example?tenant=1", "https://api.example" + wellKnown + "?tenant=1", []string{"?tenant=1"}, []string{"", "?tenant=2"}},
+		{"https://api.example?tenant=1", "https://api.example" + wellKnown + "?tenant=1", []string{"?tenant=1"},
+			[]string{"", "?tenant=2"}},
 		{"https://api.example/?tenant=1", "https://api.example" + wellKnown + "?tenant=1", []string{"?tenant=1"}, nil},
 		{"http://localhost:9000/mcp", "http://localhost:9000" + wellKnown + "/mcp", []string{"/mcp"}, nil},
 		{"http://127.0.0.1:9000", "http://127.0.0.1:9000" + wellKnown, []string{""}, nil},
@@ -133,7 +143,8 @@ func TestMetadataAddress(t *testing.T) {
 			}
 		})
 	}
-	g := newGuard(t, GuardConfig{Verifier: &counter{}, Audience: "http://api.example", AllowHTTP: true, AuthorizationServers: []string{issuer}})
+	g := newGuard(t, GuardConfig{Verifier: &counter{}, Audience: "http://api.example", AllowHTTP: true,
+		AuthorizationServers: []string{issuer}})
 	if g.MetadataURL() != "http://api.example"+wellKnown {
 		t.Errorf("a test network: %q", g.MetadataURL())
 	}
@@ -157,7 +168,9 @@ func TestMetadataInChallenge(t *testing.T) {
 		{"no token", "/users", "", 401, bareChallenge + `, scope="read list"` + meta, bareChallenge},
 		{"no token, no scope", "/any", "", 401, bareChallenge + meta, bareChallenge},
 		{"an unknown token", "/users", "Bearer unknown", 401, badChallenge + `, scope="read list"` + meta, badChallenge},
-		{"a scope is missing", "/users", "Bearer read", 403, `Bearer realm="users", error="insufficient_scope", scope="read list"` + meta, `Bearer realm="users", error="insufficient_scope", scope="read list"`},
+		{"a scope is missing", "/users", "Bearer read", 403,
+			`Bearer realm="users", error="insufficient_scope", scope="read list"` + meta,
+			`Bearer realm="users", error="insufficient_scope", scope="read list"`},
 		{"accepted", "/any", "Bearer read", 200, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -165,10 +178,12 @@ func TestMetadataInChallenge(t *testing.T) {
 			if test.authorization != "" {
 				headers = []string{"Authorization", test.authorization}
 			}
-			if _, got := get(t, "GET", server.URL+test.path, headers...); got.Status != test.status || got.Challenge != test.challenge {
+			if _, got := get(t, "GET", server.URL+test.path, headers...); got.Status != test.status ||
+				got.Challenge != test.challenge {
 				t.Errorf("%d %s", got.Status, got.Challenge)
 			}
-			if _, got := get(t, "GET", old.URL+test.path, headers...); got.Status != test.status || got.Challenge != test.before {
+			if _, got := get(t, "GET", old.URL+test.path, headers...); got.Status != test.status ||
+				got.Challenge != test.before {
 				t.Errorf("with a name as audience: %d %s", got.Status, got.Challenge)
 			}
 		})
@@ -188,7 +203,8 @@ func TestProxyMetadata(t *testing.T) {
 		{"orders", "/v1", true},
 	} {
 		server, _ := newProxy(t, func(c *ProxyConfig) {
-			c.Guard = newGuard(t, GuardConfig{Verifier: verifierFunc(accept), Audience: test.audience, AuthorizationServers: []string{issuer}})
+			c.Guard = newGuard(t,
+				GuardConfig{Verifier: verifierFunc(accept), Audience: test.audience, AuthorizationServers: []string{issuer}})
 		})
 		status, body := send(t, server, "GET "+wellKnown+test.path, "Authorization: Bearer read")
 		if status != 200 || (body == "GET /v1"+wellKnown+test.path) != test.reached {

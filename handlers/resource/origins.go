@@ -59,13 +59,15 @@ func allowHeaders(h http.Header) {
 // isPreflight reports whether a request is a CORS preflight request (Fetch standard):
 // OPTIONS with an origin and a requested method.
 func isPreflight(r *http.Request) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" &&
+		r.Header.Get("Access-Control-Request-Method") != ""
 }
 
 // checkOrigin returns an error if a browser never sends this text as an origin.
 func checkOrigin(origin string) error {
 	if origin != "*" && !authority.IsOrigin(origin) {
-		return fmt.Errorf("guard: allowed origin %q: write it as a browser sends it, such as https://app.example, or use * for every origin", origin)
+		return fmt.Errorf("guard: allowed origin %q: write it as a browser sends it, such as https://app.example, or use * "+
+			"for every origin", origin)
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func TestAllowedOrigins(t *testing.T) {
 				}
 				resp, _ := get(t, "GET", server.URL+"/users", headers...)
 				h := resp.Header
-				if h.Get("Access-Control-Allow-Origin") != test.allowed || h.Get("Vary") != test.vary || h.Get("Access-Control-Allow-Credentials") != "" ||
+				if h.Get("Access-Control-Allow-Origin") != test.allowed || h.Get("Vary") != test.vary ||
+					h.Get("Access-Control-Allow-Credentials") != "" ||
 					(h.Get("Access-Control-Expose-Headers") == "*") != (test.allowed != "") {
 					t.Errorf("token %q: %v", token, h)
 				}
@@ -45,12 +46,15 @@ func TestAllowedOrigins(t *testing.T) {
 			if test.origin == "" {
 				return
 			}
-			resp, got := get(t, "OPTIONS", server.URL+"/users", "Origin", test.origin, "Access-Control-Request-Method", "DELETE", "Access-Control-Request-Headers", "authorization,mcp-session-id")
+			resp, got := get(t, "OPTIONS", server.URL+"/users", "Origin", test.origin, "Access-Control-Request-Method", "DELETE",
+				"Access-Control-Request-Headers", "authorization,mcp-session-id")
 			h := resp.Header
-			if (got.Status == 204) != (test.origins != nil) || h.Get("Access-Control-Allow-Origin") != test.allowed || got.Challenge != "" {
+			if (got.Status == 204) != (test.origins != nil) || h.Get("Access-Control-Allow-Origin") != test.allowed ||
+				got.Challenge != "" {
 				t.Errorf("preflight: %d %v", got.Status, h)
 			}
-			if (h.Get("Access-Control-Allow-Methods") == "*") != (test.allowed != "") || (h.Get("Access-Control-Allow-Headers") == "Authorization, *") != (test.allowed != "") {
+			if (h.Get("Access-Control-Allow-Methods") == "*") != (test.allowed != "") ||
+				(h.Get("Access-Control-Allow-Headers") == "Authorization, *") != (test.allowed != "") {
 				t.Errorf("preflight: %v", h)
 			}
 		})
@@ -85,14 +89,16 @@ func TestProxyOrigins(t *testing.T) {
 		if origins != nil {
 			want = "*"
 		}
-		if all := strings.Join(resp.Header.Values("Access-Control-Allow-Origin"), ", "); got.Status != 200 || all != want || resp.Header.Get("Mcp-Session-Id") != "7" {
+		if all := strings.Join(resp.Header.Values("Access-Control-Allow-Origin"), ", "); got.Status != 200 || all != want ||
+			resp.Header.Get("Mcp-Session-Id") != "7" {
 			t.Errorf("%v: %d %v", origins, got.Status, resp.Header)
 		}
 		if origins != nil && resp.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%v: credentials: %v", origins, resp.Header)
 		}
 		for _, path := range []string{"/users", "/Users", "/a//b"} {
-			_, got = get(t, "OPTIONS", server.URL+path, "Origin", "https://spa.example", "Access-Control-Request-Method", "PURGE")
+			_, got = get(t, "OPTIONS", server.URL+path, "Origin", "https://spa.example", "Access-Control-Request-Method",
+				"PURGE")
 			if (got.Status == 204) != (origins != nil) {
 				t.Errorf("%v, preflight of %s: %d", origins, path, got.Status)
 			}

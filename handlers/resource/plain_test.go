@@ -26,7 +26,8 @@ func TestPlainPathNormalized(t *testing.T) {
 			end = end || strings.HasSuffix(text, " ")
 		}
 		if plainPath("/a"+string(c)+"b") == inside {
-			t.Errorf("%U inside a segment: plain is %v, and %q contains a character with a meaning in paths (%s)", c, !inside, norm.NFKC.String(string(c)), because)
+			t.Errorf("%U inside a segment: plain is %v, and %q contains a character with a meaning in paths (%s)", c, !inside,
+				norm.NFKC.String(string(c)), because)
 		}
 		if end && plainPath("/a"+string(c)) {
 			t.Errorf("%U, a space when normalized, ends a segment", c)

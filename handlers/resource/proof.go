@@ -30,7 +30,8 @@ func newProofs(c GuardConfig) (*proofs, error) {
 	for _, base := range c.BaseURLs {
 		u, err := url.Parse(base)
 		if err != nil || dpop.Normal(base) == "" || strings.ContainsAny(base, "?#") || !secureURL(u, c.AllowHTTP) {
-			return nil, fmt.Errorf("guard: base URL %q: use an absolute https URL without credentials, query and fragment; http works on this machine only", base)
+			return nil, fmt.Errorf("guard: base URL %q: use an absolute https URL without credentials, query and fragment; "+
+				"http works on this machine only", base)
 		}
 		p.bases = append(p.bases, strings.TrimSuffix(base, "/"))
 	}
@@ -83,7 +84,8 @@ func (p *proofs) nonce() string {
 // RFC 9449 §7.1: the proof is checked for each request, also if the token comes from a cache.
 func (g *Guard) checkProof(r *http.Request, q requirement, token, key string) (string, *refusal) {
 	p := g.proofs
-	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: p.urls(r.URL), Proofs: r.Header.Values("DPoP"), Token: token, Key: key}, p.rules)
+	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: p.urls(r.URL), Proofs: r.Header.Values("DPoP"),
+		Token: token, Key: key}, p.rules)
 	if err == nil {
 		// RFC 9449 §11.1: a proof works once.
 		err = p.seen.Add(proof)

@@ -51,68 +51,77 @@ func TestRFC9449(t *testing.T) {
 		proofs []string
 		ok     bool
 	}{
-		"4.3 no proof":                      {nil, false},
-		"4.3 two headers":                   {[]string{a.proof("key", nil), a.proof("key", nil)}, false},
-		"4.3 two headers, one empty":        {[]string{a.proof("key", nil), ""}, false},
-		"4.3 two proofs in one header":      {[]string{a.proof("key", nil) + ", " + a.proof("key", nil)}, false},
-		"4.3 an empty header":               {[]string{""}, false},
-		"4.3 not a JWT":                     {[]string{"not-a-jwt"}, false},
-		"4.3 the access token":              {[]string{"key"}, false},
-		"4.3 no typ":                        {[]string{header(map[string]any{"typ": nil})}, false},
-		"4.3 the typ of another JWT":        {[]string{header(map[string]any{"typ": "JWT"})}, false},
-		"4.3 no jwk":                        {[]string{header(map[string]any{"jwk": nil})}, false},
-		"4.3 a jwk with its private key":    {[]string{header(map[string]any{"jwk": private})}, false},
-		"4.3 the jwk of another key":        {[]string{header(map[string]any{"jwk": publicJWK(t, a.other)})}, false},
-		"4.3 a symmetric jwk":               {[]string{header(map[string]any{"jwk": map[string]any{"kty": "oct", "k": "AAAA"}})}, false},
-		"4.3 crit":                          {[]string{header(map[string]any{"crit": []string{"x"}, "x": 1})}, false},
-		"4.3 RS256":                         {[]string{a.signed(map[string]any{"typ": dpop.Type, "alg": "RS256"}, rsaKey, "key", nil)}, false},
-		"4.3 no alg":                        {[]string{b64([]byte(`{"typ":"dpop+jwt","jwk":`+toJSON(public)+`}`)) + "." + parts[1] + "." + parts[2]}, false},
-		"4.3 alg none":                      {[]string{b64([]byte(`{"typ":"dpop+jwt","alg":"none","jwk":`+toJSON(public)+`}`)) + "." + parts[1] + "."}, false},
-		"4.3 HS256 with the public key":     {[]string{hs256(t, public, parts[1])}, false},
-		"4.3 a wrong signature":             {[]string{parts[0] + "." + parts[1] + "." + strings.Split(a.proof("key", nil), ".")[2]}, false},
-		"4.3 no signature":                  {[]string{parts[0] + "." + parts[1] + "."}, false},
-		"4.2 no jti":                        {claims("jti", nil), false},
-		"4.2 an empty jti":                  {claims("jti", ""), false},
-		"4.2 a jti that is a number":        {claims("jti", 7), false},
-		"4.2 no htm":                        {claims("htm", nil), false},
-		"4.2 no htu":                        {claims("htu", nil), false},
-		"4.2 no iat":                        {claims("iat", nil), false},
-		"4.2 no ath":                        {claims("ath", nil), false},
-		"4.3 another method":                {claims("htm", "POST"), false},
-		"4.3 the method in small letters":   {claims("htm", "get"), false},
-		"4.3 another path":                  {claims("htu", "https://api.example/v1/groups"), false},
-		"4.3 another host":                  {claims("htu", "https://other.example/v1/users"), false},
-		"4.3 another scheme":                {claims("htu", "http://api.example/v1/users"), false},
-		"4.3 another port":                  {claims("htu", "https://api.example:8443/v1/users"), false},
-		"4.3 a path above":                  {claims("htu", "https://api.example/v1"), false},
-		"4.3 a slash more":                  {claims("htu", usersURL+"/"), false},
-		"4.3 a path alone":                  {claims("htu", "/v1/users"), false},
-		"4.3 the host of the header Host":   {claims("htu", "https://example.com/v1/users"), false},
-		"4.3 user information":              {claims("htu", "https://api.example@evil.example/v1/users"), false},
-		"4.3 a query":                       {claims("htu", usersURL+"?a=1"), true},
-		"4.3 a fragment":                    {claims("htu", usersURL+"#a"), true},
-		"4.3 a query and a fragment":        {claims("htu", usersURL+"?a=1#b"), true},
-		"4.3 upper-case scheme and host":    {claims("htu", "HTTPS://API.Example/v1/users"), true},
-		"4.3 the default port":              {claims("htu", "https://api.example:443/v1/users"), true},
-		"4.3 percent-encoded letters":       {claims("htu", "https://api.example/v1/%75sers"), true},
-		"4.3 a path in upper case":          {claims("htu", "https://api.example/V1/users"), false},
-		"11.1 an hour old":                  {claims("iat", now-hour), false},
-		"11.1 an hour ahead":                {claims("iat", now+hour), false},
-		"11.1 an iat that is text":          {claims("iat", "now"), false},
-		"11.1 five seconds ahead":           {claims("iat", now+5), true},
-		"11.1 ten seconds old":              {claims("iat", now-10), true},
-		"11.1 the same proof again":         {[]string{again}, false},
-		"4.3 the ath of another token":      {claims("ath", dpop.TokenHash("key-2")), false},
-		"4.3 the token itself as ath":       {claims("ath", "key"), false},
-		"4.3 another key":                   {[]string{a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256"}, a.other, "key", nil)}, false},
-		"4.2 unknown members":               {[]string{a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256", "x": 1}, a.key, "key", map[string]any{"y": 2, "nbf": now, "exp": now + 60})}, true},
+		"4.3 no proof":                   {nil, false},
+		"4.3 two headers":                {[]string{a.proof("key", nil), a.proof("key", nil)}, false},
+		"4.3 two headers, one empty":     {[]string{a.proof("key", nil), ""}, false},
+		"4.3 two proofs in one header":   {[]string{a.proof("key", nil) + ", " + a.proof("key", nil)}, false},
+		"4.3 an empty header":            {[]string{""}, false},
+		"4.3 not a JWT":                  {[]string{"not-a-jwt"}, false},
+		"4.3 the access token":           {[]string{"key"}, false},
+		"4.3 no typ":                     {[]string{header(map[string]any{"typ": nil})}, false},
+		"4.3 the typ of another JWT":     {[]string{header(map[string]any{"typ": "JWT"})}, false},
+		"4.3 no jwk":                     {[]string{header(map[string]any{"jwk": nil})}, false},
+		"4.3 a jwk with its private key": {[]string{header(map[string]any{"jwk": private})}, false},
+		"4.3 the jwk of another key":     {[]string{header(map[string]any{"jwk": publicJWK(t, a.other)})}, false},
+		"4.3 a symmetric jwk": {
+			[]string{header(map[string]any{"jwk": map[string]any{"kty": "oct", "k": "AAAA"}})}, false},
+		"4.3 crit": {[]string{header(map[string]any{"crit": []string{"x"}, "x": 1})}, false},
+		"4.3 RS256": {
+			[]string{a.signed(map[string]any{"typ": dpop.Type, "alg": "RS256"}, rsaKey, "key", nil)}, false},
+		"4.3 no alg": {[]string{b64([]byte(`{"typ":"dpop+jwt","jwk":`+toJSON(public)+`}`)) + "." +
+			parts[1] + "." + parts[2]}, false},
+		"4.3 alg none": {
+			[]string{b64([]byte(`{"typ":"dpop+jwt","alg":"none","jwk":`+toJSON(public)+`}`)) + "." + parts[1] + "."}, false},
+		"4.3 HS256 with the public key": {[]string{hs256(t, public, parts[1])}, false},
+		"4.3 a wrong signature": {
+			[]string{parts[0] + "." + parts[1] + "." + strings.Split(a.proof("key", nil), ".")[2]}, false},
+		"4.3 no signature":                {[]string{parts[0] + "." + parts[1] + "."}, false},
+		"4.2 no jti":                      {claims("jti", nil), false},
+		"4.2 an empty jti":                {claims("jti", ""), false},
+		"4.2 a jti that is a number":      {claims("jti", 7), false},
+		"4.2 no htm":                      {claims("htm", nil), false},
+		"4.2 no htu":                      {claims("htu", nil), false},
+		"4.2 no iat":                      {claims("iat", nil), false},
+		"4.2 no ath":                      {claims("ath", nil), false},
+		"4.3 another method":              {claims("htm", "POST"), false},
+		"4.3 the method in small letters": {claims("htm", "get"), false},
+		"4.3 another path":                {claims("htu", "https://api.example/v1/groups"), false},
+		"4.3 another host":                {claims("htu", "https://other.example/v1/users"), false},
+		"4.3 another scheme":              {claims("htu", "http://api.example/v1/users"), false},
+		"4.3 another port":                {claims("htu", "https://api.example:8443/v1/users"), false},
+		"4.3 a path above":                {claims("htu", "https://api.example/v1"), false},
+		"4.3 a slash more":                {claims("htu", usersURL+"/"), false},
+		"4.3 a path alone":                {claims("htu", "/v1/users"), false},
+		"4.3 the host of the header Host": {claims("htu", "https://example.com/v1/users"), false},
+		"4.3 user information":            {claims("htu", "https://api.example@evil.example/v1/users"), false},
+		"4.3 a query":                     {claims("htu", usersURL+"?a=1"), true},
+		"4.3 a fragment":                  {claims("htu", usersURL+"#a"), true},
+		"4.3 a query and a fragment":      {claims("htu", usersURL+"?a=1#b"), true},
+		"4.3 upper-case scheme and host":  {claims("htu", "HTTPS://API.Example/v1/users"), true},
+		"4.3 the default port":            {claims("htu", "https://api.example:443/v1/users"), true},
+		"4.3 percent-encoded letters":     {claims("htu", "https://api.example/v1/%75sers"), true},
+		"4.3 a path in upper case":        {claims("htu", "https://api.example/V1/users"), false},
+		"11.1 an hour old":                {claims("iat", now-hour), false},
+		"11.1 an hour ahead":              {claims("iat", now+hour), false},
+		"11.1 an iat that is text":        {claims("iat", "now"), false},
+		"11.1 five seconds ahead":         {claims("iat", now+5), true},
+		"11.1 ten seconds old":            {claims("iat", now-10), true},
+		"11.1 the same proof again":       {[]string{again}, false},
+		"4.3 the ath of another token":    {claims("ath", dpop.TokenHash("key-2")), false},
+		"4.3 the token itself as ath":     {claims("ath", "key"), false},
+		"4.3 another key": {
+			[]string{a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256"}, a.other, "key", nil)}, false},
+		"4.2 unknown members": {
+			[]string{a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256", "x": 1}, a.key, "key",
+				map[string]any{"y": 2, "nbf": now, "exp": now + 60})}, true},
 		"4.2 a nonce that nobody asked for": {claims("nonce", "mine"), true},
 		"4.3 a good proof":                  {[]string{a.proof("key", nil)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := a.send("DPoP key", test.proofs...)
 			if test.ok {
-				if w.Code != 200 || w.Body.String() != "in" || w.Header().Get("WWW-Authenticate") != "" || w.Header().Get("DPoP-Nonce") != "" {
+				if w.Code != 200 || w.Body.String() != "in" || w.Header().Get("WWW-Authenticate") != "" ||
+					w.Header().Get("DPoP-Nonce") != "" {
 					t.Errorf("got %d %v %s", w.Code, w.Header(), w.Body)
 				}
 				return
@@ -162,21 +171,24 @@ func TestRFC9449URL(t *testing.T) {
 		path, htu string
 		ok        bool
 	}{
-		"the origin of the identifier":    {nil, "/v1/users", usersURL, true},
-		"a last slash":                    {nil, "/v1/users/", usersURL + "/", true},
-		"a last slash less":               {nil, "/v1/users/", usersURL, false},
-		"an encoded slash":                {nil, "/v1/a%2Fb", "https://api.example/v1/a%2fb", true},
-		"an encoded slash is none":        {nil, "/v1/a%2Fb", "https://api.example/v1/a/b", false},
-		"another character encoded":       {nil, "/v1/%C3%BC%20x", "https://api.example/v1/%c3%bc%20x", true},
-		"two slashes":                     {nil, "//v1//users", "https://api.example//v1//users", true},
-		"a request with a query":          {nil, "/v1/users?htu=x", usersURL, true},
-		"a URL in the request line":       {nil, "https://evil.example/v1/users", usersURL, true},
-		"that URL in the proof":           {nil, "https://evil.example/v1/users", "https://evil.example/v1/users", false},
-		"a base URL":                      {[]string{"https://public.example"}, "/v1/users", "https://public.example/v1/users", true},
+		"the origin of the identifier": {nil, "/v1/users", usersURL, true},
+		"a last slash":                 {nil, "/v1/users/", usersURL + "/", true},
+		"a last slash less":            {nil, "/v1/users/", usersURL, false},
+		"an encoded slash":             {nil, "/v1/a%2Fb", "https://api.example/v1/a%2fb", true},
+		"an encoded slash is none":     {nil, "/v1/a%2Fb", "https://api.example/v1/a/b", false},
+		"another character encoded":    {nil, "/v1/%C3%BC%20x", "https://api.example/v1/%c3%bc%20x", true},
+		"two slashes":                  {nil, "//v1//users", "https://api.example//v1//users", true},
+		"a request with a query":       {nil, "/v1/users?htu=x", usersURL, true},
+		"a URL in the request line":    {nil, "https://evil.example/v1/users", usersURL, true},
+		"that URL in the proof":        {nil, "https://evil.example/v1/users", "https://evil.example/v1/users", false},
+		"a base URL": {[]string{"https://public.example"}, "/v1/users",
+			"https://public.example/v1/users", true},
 		"a base URL replaces the default": {[]string{"https://public.example"}, "/v1/users", usersURL, false},
-		"a base URL with a path":          {[]string{"https://public.example/api/"}, "/users", "https://public.example/api/users", true},
-		"the second base URL":             {[]string{"https://a.example", "https://b.example:8443"}, "/v1", "https://b.example:8443/v1", true},
-		"plain http on this machine":      {[]string{"http://127.0.0.1:9000"}, "/v1", "http://127.0.0.1:9000/v1", true},
+		"a base URL with a path": {[]string{"https://public.example/api/"}, "/users",
+			"https://public.example/api/users", true},
+		"the second base URL": {[]string{"https://a.example", "https://b.example:8443"}, "/v1",
+			"https://b.example:8443/v1", true},
+		"plain http on this machine": {[]string{"http://127.0.0.1:9000"}, "/v1", "http://127.0.0.1:9000/v1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newBoundAPI(t, func(c *GuardConfig) { c.BaseURLs = test.bases })
@@ -190,14 +202,16 @@ func TestRFC9449URL(t *testing.T) {
 		})
 	}
 	for path, want := range map[string]string{"": "/", "*": "/*", "x": "/x", "/x": "/x"} {
-		if got := (&proofs{bases: []string{"https://a.example"}}).urls(&url.URL{Path: path}); got[0] != "https://a.example"+want {
+		if got := (&proofs{bases: []string{"https://a.example"}}).urls(&url.URL{Path: path}); got[0] != "https://a.example"+
+			want {
 			t.Errorf("%q: %q", path, got)
 		}
 	}
 	// Without a URL there is nothing to compare with, so the scheme is not offered.
 	for _, name := range []string{"orders", ""} {
 		a := newBoundAPI(t, func(c *GuardConfig) { c.Audience = name })
-		if w := a.send("DPoP key", a.proof("key", nil)); w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="api"` || len(w.Header().Values("WWW-Authenticate")) != 1 {
+		if w := a.send("DPoP key", a.proof("key", nil)); w.Code != 401 ||
+			w.Header().Get("WWW-Authenticate") != `Bearer realm="api"` || len(w.Header().Values("WWW-Authenticate")) != 1 {
 			t.Errorf("%q: %d %v", name, w.Code, w.Header())
 		}
 		wantRefused(t, a.send("Bearer key", a.proof("key", nil)), schemeBearer, "invalid_token")
@@ -239,12 +253,14 @@ func TestRFC9449Nonce(t *testing.T) {
 		w := a.send("DPoP key", used)
 		wantRefused(t, w, schemeDPoP, dpop.InvalidProof)
 		nonceOf(w)
-		wantRefused(t, a.send("DPoP key", a.proof("key", map[string]any{"nonce": nonce, "htm": "POST"})), schemeDPoP, dpop.InvalidProof)
+		wantRefused(t, a.send("DPoP key", a.proof("key", map[string]any{"nonce": nonce, "htm": "POST"})), schemeDPoP,
+			dpop.InvalidProof)
 
 		// The nonce of the time before still works, and the response brings the new one.
 		time.Sleep(5 * time.Minute)
 		w = a.send("DPoP key", with(nonce))
-		if next := nonceOf(w); w.Code != 200 || next == nonce || a.send("DPoP key", with(next)).Header().Get("DPoP-Nonce") != "" {
+		if next := nonceOf(w); w.Code != 200 || next == nonce ||
+			a.send("DPoP key", with(next)).Header().Get("DPoP-Nonce") != "" {
 			t.Errorf("%d, next nonce %q", w.Code, next)
 		}
 		time.Sleep(5 * time.Minute)
@@ -273,7 +289,8 @@ func TestRFC9449FullMemory(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	w := a.send("DPoP key", a.proof("key", nil))
-	if w.Code != 503 || w.Header().Get("Retry-After") == "" || w.Header().Get("WWW-Authenticate") != "" || !strings.Contains(a.log.String(), "full") {
+	if w.Code != 503 || w.Header().Get("Retry-After") == "" || w.Header().Get("WWW-Authenticate") != "" ||
+		!strings.Contains(a.log.String(), "full") {
 		t.Errorf("%d %v %s", w.Code, w.Header(), &a.log)
 	}
 }
@@ -289,7 +306,8 @@ func TestAttackBoundTokenFromTheCache(t *testing.T) {
 		}
 		wantRefused(t, a.send("Bearer key"), schemeBearer, "invalid_token")
 		wantRefused(t, a.send("DPoP key"), schemeDPoP, dpop.InvalidProof)
-		wantRefused(t, a.send("DPoP key", a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256"}, a.other, "key", nil)), schemeDPoP, dpop.InvalidProof)
+		wantRefused(t, a.send("DPoP key", a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256"}, a.other, "key", nil)),
+			schemeDPoP, dpop.InvalidProof)
 		wantRefused(t, a.send("DPoP key-2", good), schemeDPoP, dpop.InvalidProof) // for another token of the same key
 	}
 	if n := a.asked; n != 2 {
@@ -317,7 +335,8 @@ func TestRFC9449SignedToken(t *testing.T) {
 func TestRFC9449Scripts(t *testing.T) {
 	a := newBoundAPI(t, func(c *GuardConfig) { c.RequireNonce = true })
 	r := httptest.NewRequest("OPTIONS", "/v1/users", nil)
-	r.Header = http.Header{"Origin": {"https://spa.example"}, "Access-Control-Request-Method": {"GET"}, "Access-Control-Request-Headers": {"authorization,dpop"}}
+	r.Header = http.Header{"Origin": {"https://spa.example"}, "Access-Control-Request-Method": {"GET"},
+		"Access-Control-Request-Headers": {"authorization,dpop"}}
 	if w := a.serve(r); w.Code != 204 || w.Header().Get("Access-Control-Allow-Headers") != "Authorization, *" {
 		t.Errorf("preflight: %d %v", w.Code, w.Header())
 	}

@@ -249,7 +249,8 @@ func isToken(text string) bool {
 
 // overrides are the names of headers, or of parameters of the query, that replace the method in
 // some frameworks: _method in Rails, Laravel and WordPress, the others in many.
-var overrides = []string{"_method", "x-http-method-override", "x-http-method", "x-method-override", "http-method-override", "method-override", "x-http-verb"}
+var overrides = []string{"_method", "x-http-method-override", "x-http-method", "x-method-override",
+	"http-method-override", "method-override", "x-http-verb"}
 
 // reflects reports whether the answer to a method contains the request as the upstream
 // received it.
@@ -357,7 +358,8 @@ func encodeHeaderValues(scopes []string) string {
 // unreachable writes the response if the upstream gave no answer or a forbidden one.
 func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errSwitched) {
-		p.failed.write(p.log, slog.LevelError, r, "the upstream's response was not forwarded", "path", printable(r.URL.Path), "error", err)
+		p.failed.write(p.log, slog.LevelError, r, "the upstream's response was not forwarded", "path", printable(r.URL.Path),
+			"error", err)
 		writeDetail(w, http.StatusBadGateway, "The service behind this address switched to another protocol.")
 		return
 	}

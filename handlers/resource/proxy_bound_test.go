@@ -43,7 +43,8 @@ func TestProxyBoundToken(t *testing.T) {
 		ask := func(path, authorization, proof string) (*http.Response, answer) {
 			t.Helper()
 			got = nil
-			return get(t, "GET", server.URL+path, "Authorization", authorization, "DPoP", proof, "Client-Cert", ":"+shown+":", "Client-Cert-Chain", ":"+shown+":",
+			return get(t, "GET", server.URL+path, "Authorization", authorization, "DPoP", proof, "Client-Cert", ":"+shown+":",
+				"Client-Cert-Chain", ":"+shown+":",
 				"X-SSL-Cert", strings.ReplaceAll("-----BEGIN CERTIFICATE-----\n"+shown+"\n-----END CERTIFICATE-----", "\n", "%0A"))
 		}
 		proof := a.proof("key", map[string]any{"nonce": a.guard.proofs.nonce()})
@@ -127,12 +128,13 @@ func TestEventStreamOfABoundToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	var checks atomic.Int32
-	proxy, server := newStreaming(t, "text/event-stream", Rule{Path: "/mcp"}, verifierFunc(func(context.Context, string) (*Token, error) {
-		if checks.Add(1) > 10 {
-			return nil, ErrInactive
-		}
-		return &Token{Claims: map[string]json.RawMessage{"cnf": claims}}, nil
-	}), nil)
+	proxy, server := newStreaming(t, "text/event-stream", Rule{Path: "/mcp"},
+		verifierFunc(func(context.Context, string) (*Token, error) {
+			if checks.Add(1) > 10 {
+				return nil, ErrInactive
+			}
+			return &Token{Claims: map[string]json.RawMessage{"cnf": claims}}, nil
+		}), nil)
 	proxy.guard.proofs, err = newProofs(GuardConfig{BaseURLs: []string{"https://api.example"}})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +146,9 @@ func TestEventStreamOfABoundToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "DPoP key")
-	r.Header.Set("DPoP", a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256"}, a.key, "key", map[string]any{"htu": "https://api.example/mcp"}))
+	r.Header.Set("DPoP",
+		a.signed(map[string]any{"typ": dpop.Type, "alg": "ES256"}, a.key, "key",
+			map[string]any{"htu": "https://api.example/mcp"}))
 	resp, err := server.Client().Do(r)
 	if err != nil {
 		t.Fatal(err)

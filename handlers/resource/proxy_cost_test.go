@@ -77,9 +77,11 @@ func readingTime(t *testing.T) time.Duration {
 func costHandlers(t *testing.T) map[string]http.Handler {
 	t.Helper()
 	handlers := map[string]http.Handler{}
-	config := GuardConfig{BaseURLs: []string{"https://api.example"}, AuthorizationServers: []string{"https://auth.example"}, Audience: "https://api.example",
-		AllowedOrigins: []string{"https://app.example"}, CertificateHeader: "X-Cert", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	config := GuardConfig{BaseURLs: []string{"https://api.example"},
+		AuthorizationServers: []string{"https://auth.example"}, Audience: "https://api.example",
+		AllowedOrigins: []string{"https://app.example"}, CertificateHeader: "X-Cert",
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
+		Logger:         slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for name, token := range map[string]*Token{"no token": nil, "a token": {Scope: []string{"read"}}} {
 		config.Verifier = verifierFunc(func(context.Context, string) (*Token, error) {
 			if token == nil {
@@ -90,11 +92,13 @@ func costHandlers(t *testing.T) map[string]http.Handler {
 		guard := newGuard(t, config)
 		handlers["guard, "+name] = guard.Wrap(guard.Require(http.NotFoundHandler(), "read"))
 		for _, written := range []bool{false, true} {
-			rules := []Rule{{Path: "/", Public: token == nil, PathAsWritten: written}, {Path: "/x.pl", Scopes: []string{"read"}, PathAsWritten: written}}
+			rules := []Rule{{Path: "/", Public: token == nil, PathAsWritten: written},
+				{Path: "/x.pl", Scopes: []string{"read"}, PathAsWritten: written}}
 			for n := range 30 {
 				rules = append(rules, Rule{Path: fmt.Sprintf("/a%d", n), Scopes: []string{"read"}, PathAsWritten: written})
 			}
-			p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, "http://api.example"), Guard: guard, Rules: rules, Logger: config.Logger})
+			p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, "http://api.example"), Guard: guard, Rules: rules,
+				Logger: config.Logger})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,8 +111,10 @@ func costHandlers(t *testing.T) map[string]http.Handler {
 
 // costHeaders are the headers that the proxy, the guard or net/http reads.
 var costHeaders = []string{
-	"Connection", "Upgrade", "Http2-Settings", "Te", "Trailer", "Proxy-Connection", "Transfer-Encoding", "Expect", "Sec-Websocket-Key", "Sec-Websocket-Version",
-	"Destination", "Depth", "Authorization", "Dpop", "Origin", "Access-Control-Request-Method", "X-Cert", "Cookie", "X-Forwarded-For", "X-Other", "X_Other",
+	"Connection", "Upgrade", "Http2-Settings", "Te", "Trailer", "Proxy-Connection", "Transfer-Encoding", "Expect",
+	"Sec-Websocket-Key", "Sec-Websocket-Version",
+	"Destination", "Depth", "Authorization", "Dpop", "Origin", "Access-Control-Request-Method", "X-Cert", "Cookie",
+	"X-Forwarded-For", "X-Other", "X_Other",
 	"X-Http-Method-Override", "X-Amz-Copy-Source", "Idempotency-Key",
 }
 
@@ -117,7 +123,8 @@ func costly(size int) map[string]*http.Request {
 	fill := func(part string) string { return strings.Repeat(part, (size-64)/len(part)) }
 	requests := map[string]*http.Request{}
 	add := func(what, method, target string, header http.Header) *http.Request {
-		r := &http.Request{Method: method, URL: &url.URL{Path: "/"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "api.example", RemoteAddr: "192.0.2.1:1", Body: http.NoBody,
+		r := &http.Request{Method: method, URL: &url.URL{Path: "/"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Host: "api.example", RemoteAddr: "192.0.2.1:1", Body: http.NoBody,
 			Header: http.Header{"Authorization": {"Bearer x"}}}
 		u, err := url.ParseRequestURI(target)
 		if err == nil {
@@ -132,7 +139,8 @@ func costly(size int) map[string]*http.Request {
 		return r
 	}
 	for _, part := range []string{
-		"/.pl", "/a.php", "/x.pl/.pl", "/.pl;a", "/.pl%2Fa;b", "/%2F.pl", "/;.pl", "/a;b", "/a%3Bb.pl", "/", "//a", "/%E2%80%8B", "/%C4%B0", "/%C2%AD.pl", "/(S(a))", "/.a", "/a%20b", "/%25a", "/abc", "a", "%61",
+		"/.pl", "/a.php", "/x.pl/.pl", "/.pl;a", "/.pl%2Fa;b", "/%2F.pl", "/;.pl", "/a;b", "/a%3Bb.pl", "/", "//a",
+		"/%E2%80%8B", "/%C4%B0", "/%C2%AD.pl", "/(S(a))", "/.a", "/a%20b", "/%25a", "/abc", "a", "%61",
 	} {
 		for _, method := range []string{"GET", "COPY"} {
 			add(method+" path "+part, method, "/"+strings.TrimPrefix(fill(part), "/"), nil)
@@ -140,11 +148,13 @@ func costly(size int) map[string]*http.Request {
 			add(method+" well-known "+part, method, wellKnown+fill(part), nil)
 		}
 	}
-	for _, part := range []string{"a&", "a;", ".&", "%5b&", "%&", "+&", "a[&", "a", "a=1&", "%2e%", "_method.&", "%00;", " &"} {
+	for _, part := range []string{"a&", "a;", ".&", "%5b&", "%&", "+&", "a[&", "a", "a=1&", "%2e%", "_method.&",
+		"%00;", " &"} {
 		add("query "+part, "GET", "/?"+fill(part), nil)
 	}
 	for _, name := range costHeaders {
-		for _, part := range []string{"a", "a,", ",", " ,", "te,", "X-Other,", "/.pl", "/%2F", "%25", "Bearer ", ".", ":", "=", "-", "\x7f"} {
+		for _, part := range []string{"a", "a,", ",", " ,", "te,", "X-Other,", "/.pl", "/%2F", "%25", "Bearer ", ".", ":",
+			"=", "-", "\x7f"} {
 			add(fmt.Sprintf("header %s %q", name, part), "COPY", "/a", http.Header{name: {fill(part)}})
 		}
 		lines := size / (len(name) + 6)
@@ -209,7 +219,8 @@ func tooMuch(size int, before, c costs, limit time.Duration) string {
 		return fmt.Sprintf("%d bytes are allocated", c.allocated)
 	// Slices and maps grow by steps, so a cost that is proportional to the size can look larger here.
 	case c.allocated > 3*before.allocated+uint64(size) || c.objects > 3*before.objects+1000:
-		return fmt.Sprintf("%d bytes and %d objects at half of the size become %d and %d", before.allocated, before.objects, c.allocated, c.objects)
+		return fmt.Sprintf("%d bytes and %d objects at half of the size become %d and %d", before.allocated, before.objects,
+			c.allocated, c.objects)
 	case c.time > limit:
 		return fmt.Sprintf("it takes %s, and at most %s is allowed", c.time, limit)
 	}

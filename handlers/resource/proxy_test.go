@@ -207,7 +207,8 @@ func TestProxyRules(t *testing.T) {
 			if status != test.status || status == 200 && test.reached != body {
 				t.Errorf("got %d %s", status, body)
 			}
-			if status == 403 && body != noScope && body != noRule && body != otherRule && !strings.HasPrefix(test.request, "HEAD") {
+			if status == 403 && body != noScope && body != noRule && body != otherRule &&
+				!strings.HasPrefix(test.request, "HEAD") {
 				t.Errorf("got %s", body)
 			}
 		})
@@ -216,7 +217,8 @@ func TestProxyRules(t *testing.T) {
 
 func TestProxyMethodOverride(t *testing.T) {
 	server, _ := newProxy(t, nil)
-	for _, name := range []string{"X-HTTP-Method-Override", "X-Http-Method", "X-METHOD-OVERRIDE", "X_HTTP_Method_Override", "x.http.method.override"} {
+	for _, name := range []string{"X-HTTP-Method-Override", "X-Http-Method", "X-METHOD-OVERRIDE", "X_HTTP_Method_Override",
+		"x.http.method.override"} {
 		status, _ := send(t, server, "POST /users", "Authorization: Bearer write", name+": DELETE")
 		if status != 400 {
 			t.Errorf("%s: got %d", name, status)
@@ -259,9 +261,12 @@ func TestProxySaysWhatIsWrongWithARequest(t *testing.T) {
 
 func TestProxyHeaders(t *testing.T) {
 	spoofed := []string{
-		"X-Token-Subject: 1", "X-Token-Role: admin", "X-Original-URL: /admin", "X-Original-Path: /admin", "X-Rewrite-Url: /admin",
-		"X-Forwarded-User: root", "X-Forwarded-Prefix: /admin", "X-Forwarded-For: 10.0.0.1", "Script-Name: /x", "X-Script-Name: /x",
-		"Path-Info: /admin", "Daphne-Root-Path: /x", "Root-Path: /x", "X-Root-Path: /x", "X-Request-Uri: /admin", "X-ProxyContextPath: /x",
+		"X-Token-Subject: 1", "X-Token-Role: admin", "X-Original-URL: /admin", "X-Original-Path: /admin",
+		"X-Rewrite-Url: /admin",
+		"X-Forwarded-User: root", "X-Forwarded-Prefix: /admin", "X-Forwarded-For: 10.0.0.1", "Script-Name: /x",
+		"X-Script-Name: /x",
+		"Path-Info: /admin", "Daphne-Root-Path: /x", "Root-Path: /x", "X-Root-Path: /x", "X-Request-Uri: /admin",
+		"X-ProxyContextPath: /x",
 		"Remote-User: root", "X-Real-Ip: 10.0.0.1", "X-Other: kept",
 	}
 	tests := []struct {
@@ -277,11 +282,13 @@ func TestProxyHeaders(t *testing.T) {
 		{"claims that a header cannot contain", "GET /", []string{"Authorization: Bearer odd"}, false, http.Header{
 			"X-Token-Client-Id": {"%C3%A9"}, "X-Token-Subject": {"100%25"}, "X-Token-Scope": {"read"},
 			"X-Token-Username": {"%20admin%0D%0AX-Token-Scope:%20admin"}}},
-		{"the token is forwarded if PassAuthorization is set", "GET /", []string{"Authorization: Bearer read"}, true, http.Header{
-			"Authorization":     {"Bearer read"},
-			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
-		{"Connection lists headers that are not there", "GET /", []string{"Authorization: Bearer read", "Connection: X-Token-Scope, X-Token-Username"}, false, http.Header{
-			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
+		{"the token is forwarded if PassAuthorization is set", "GET /", []string{"Authorization: Bearer read"}, true,
+			http.Header{
+				"Authorization":     {"Bearer read"},
+				"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
+		{"Connection lists headers that are not there", "GET /",
+			[]string{"Authorization: Bearer read", "Connection: X-Token-Scope, X-Token-Username"}, false, http.Header{
+				"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
 		{"a public path", "GET /healthz", []string{"Authorization: Bearer read"}, false, http.Header{}},
 	}
 	for _, test := range tests {
@@ -336,7 +343,8 @@ func TestProxyContent(t *testing.T) {
 
 // An HTTP/1.0 client receives no interim responses. Other clients do.
 func TestProxyInterim(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusEarlyHints) }))
+	api := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusEarlyHints) }))
 	defer api.Close()
 	server, _ := newProxy(t, func(c *ProxyConfig) { c.Upstream = parseURL(t, api.URL) })
 	for version, want := range map[string]string{"1.0": "HTTP/1.0 200 OK\r\n", "1.1": "HTTP/1.1 103 Early Hints\r\n"} {

@@ -19,7 +19,8 @@ import (
 // openProxy returns a proxy without tokens in front of an upstream.
 func openProxy(t *testing.T, upstream string) *Proxy {
 	t.Helper()
-	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, upstream), Guard: newGuard(t, GuardConfig{Verifier: live(time.Time{})}), Rules: []Rule{{Path: "/", Public: true}}})
+	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, upstream),
+		Guard: newGuard(t, GuardConfig{Verifier: live(time.Time{})}), Rules: []Rule{{Path: "/", Public: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,15 +54,18 @@ func (l *pipeListener) dial(context.Context, string, string) (net.Conn, error) {
 
 // No request fails because the upstream closes its idle connections, however often it comes.
 func TestUpstreamClosesIdleConnections(t *testing.T) {
-	for name, keeps := range map[string]time.Duration{"gunicorn": 2 * time.Second, "Node, uvicorn, Apache": 5 * time.Second} {
+	for name, keeps := range map[string]time.Duration{"gunicorn": 2 * time.Second,
+		"Node, uvicorn, Apache": 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &pipeListener{connections: make(chan net.Conn), closed: make(chan struct{})}
-			api := &http.Server{IdleTimeout: keeps, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })}
+			api := &http.Server{IdleTimeout: keeps,
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })}
 			go api.Serve(l)
 			p := openProxy(t, "http://api.example")
 			transport := p.forward.Transport.(*http.Transport)
 			transport.DialContext = l.dial
-			for _, pause := range []time.Duration{0, time.Millisecond, keeps - time.Millisecond, keeps, keeps + time.Millisecond} {
+			for _, pause := range []time.Duration{0, time.Millisecond, keeps - time.Millisecond, keeps,
+				keeps + time.Millisecond} {
 				for range 20 {
 					w := httptest.NewRecorder()
 					p.ServeHTTP(w, httptest.NewRequest("POST", "http://api.example/", strings.NewReader("a")))
@@ -114,8 +118,10 @@ func TestRequestIsRepeated(t *testing.T) {
 		method, content, key string
 		want                 int
 	}{
-		{"GET", "", "", 200}, {"PUT", "abc", "", 200}, {"DELETE", "", "", 200}, {"DELETE", "abc", "", 200}, {"POST", "abc", "k", 200}, {"POST", "", "k", 200},
-		{"PUT", strings.Repeat("a", maxRepeatable+1), "", 502}, {"POST", "abc", "", 502}, {"PATCH", "abc", "", 502}, {"POST", "", "", 502},
+		{"GET", "", "", 200}, {"PUT", "abc", "", 200}, {"DELETE", "", "", 200}, {"DELETE", "abc", "", 200},
+		{"POST", "abc", "k", 200}, {"POST", "", "k", 200},
+		{"PUT", strings.Repeat("a", maxRepeatable+1), "", 502}, {"POST", "abc", "", 502}, {"PATCH", "abc", "", 502},
+		{"POST", "", "", 502},
 	} {
 		got.Store(0)
 		server := httptest.NewServer(openProxy(t, "http://"+l.Addr().String()))

@@ -76,7 +76,8 @@ func TestAttackDestinationBesideTheUpstream(t *testing.T) {
 		"http:/v2":                        "/v1/v2",
 		"http://api.example/b":            "http://api.example/v1/b",
 	} {
-		status, line, header := arrives(t, func(c *ProxyConfig) { c.Rules = []Rule{{Path: "/", Scopes: []string{"read"}}} }, "MOVE /a", "read", "Destination: "+given)
+		status, line, header := arrives(t, func(c *ProxyConfig) { c.Rules = []Rule{{Path: "/", Scopes: []string{"read"}}} },
+			"MOVE /a", "read", "Destination: "+given)
 		if got := header.Get("Destination"); status != 200 || line != "MOVE /v1/a" || got != want {
 			t.Errorf("%s: %d, the upstream got %q to %q, want %q", given, status, line, got, want)
 		}
@@ -88,8 +89,10 @@ func TestAttackDestinationBesideTheUpstream(t *testing.T) {
 // The class is a confused deputy (CWE-441): the proxy checks the target, and the upstream reads the source.
 func TestAttackSourceInAHeader(t *testing.T) {
 	for _, header := range []string{
-		"X-Amz-Copy-Source: /admin/a", "x-amz-copy-source: b", "X-Amz-Rename-Source: /admin/a", "X-Goog-Copy-Source: /admin/a", "X-Ms-Copy-Source: http://a.example/admin/a",
-		"X-Ms-Rename-Source: /admin/a", "X-Copy-From: /admin/a", "X-Copy-From-Account: other", "X-Oss-Copy-Source: /admin/a", "X-Symlink-Target: admin/a", "X-Object-Manifest: admin/",
+		"X-Amz-Copy-Source: /admin/a", "x-amz-copy-source: b", "X-Amz-Rename-Source: /admin/a",
+		"X-Goog-Copy-Source: /admin/a", "X-Ms-Copy-Source: http://a.example/admin/a",
+		"X-Ms-Rename-Source: /admin/a", "X-Copy-From: /admin/a", "X-Copy-From-Account: other", "X-Oss-Copy-Source: /admin/a",
+		"X-Symlink-Target: admin/a", "X-Object-Manifest: admin/",
 		"Destination-Account: other", "X-Oss-Symlink-Target: admin/a", "X-Upyun-Move-Source: /admin/a",
 	} {
 		if status, line, _ := arrives(t, nil, "GET /orders", "read", header); status != 403 || line != " " {

@@ -159,7 +159,9 @@ var (
 
 	// script is the name of a script that can be a front controller: what follows it in the path
 	// is an argument (PATH_INFO, RFC 3875 §4.1.5).
-	script = regexp.MustCompile(`(?i)\.(php[0-9]?|phtml|phar|cgi|fcgi|pl|py|rb|lua|wsgi|psgi|aspx?|ashx|asmx|axd|svc|cshtml|jspx?|jhtml|cfml?|cfc|dll|exe|nsf|hh|tcl|sh)$`)
+	script = regexp.MustCompile(
+		`(?i)\.(php[0-9]?|phtml|phar|cgi|fcgi|pl|py|rb|lua|` +
+			`wsgi|psgi|aspx?|ashx|asmx|axd|svc|cshtml|jspx?|jhtml|cfml?|cfc|dll|exe|nsf|hh|tcl|sh)$`)
 
 	// session is the session or the login of ASP.NET in a path: /(S(5q1mvn45))/admin is /admin.
 	session = regexp.MustCompile(`^\([A-Za-z]\(`)

@@ -50,15 +50,20 @@ func TestReasonOfARefusedTokenIsLogged(t *testing.T) {
 		token, want string
 	}{
 		{signed, "opaque", `it is not a JWT, and no introspection is configured (RESOURCE_SERVER_INTROSPECTION_URL)`},
-		{signed, token(jwt.MapClaims{"iss": "https://other.example"}), `its iss is \"https://other.example\", RESOURCE_SERVER_ISSUER is \"` + issuer + `\"`},
-		{signed, token(jwt.MapClaims{"aud": "https://other.example"}), `its aud is \"https://other.example\", RESOURCE_SERVER_AUDIENCE is \"` + audience + `\"`},
-		{signed, token(jwt.MapClaims{"iss": "x\u202e" + strings.Repeat("y", 300)}), `its iss is \"x\\u202e` + strings.Repeat("y", 196) + `...\"`},
+		{signed, token(jwt.MapClaims{"iss": "https://other.example"}),
+			`its iss is \"https://other.example\", RESOURCE_SERVER_ISSUER is \"` + issuer + `\"`},
+		{signed, token(jwt.MapClaims{"aud": "https://other.example"}),
+			`its aud is \"https://other.example\", RESOURCE_SERVER_AUDIENCE is \"` + audience + `\"`},
+		{signed, token(jwt.MapClaims{"iss": "x\u202e" + strings.Repeat("y", 300)}),
+			`its iss is \"x\\u202e` + strings.Repeat("y", 196) + `...\"`},
 		{signed, token(jwt.MapClaims{"exp": 0}), `it expired at \"1970-01-01T00:00:00Z\"`},
 		{signed, token(jwt.MapClaims{"exp": nil}), `it has no exp`},
 		{signed, token(jwt.MapClaims{"nbf": 4102444800}), `it is not valid before \"2100-01-01T00:00:00Z\" (nbf)`},
 		{signed, token(jwt.MapClaims{"scope": 7}), `its member scope is malformed`},
-		{signed, issue(t, "RS256", "rsa", "JWT", nil), `it is not a well-formed JWT of the type at+jwt with an accepted algorithm`},
-		{signed, issue(t, "RS256", "none", "at+jwt", nil), `RESOURCE_SERVER_JWKS_URL has no key with its kid \"none\" for its alg \"RS256\"`},
+		{signed, issue(t, "RS256", "rsa", "JWT", nil),
+			`it is not a well-formed JWT of the type at+jwt with an accepted algorithm`},
+		{signed, issue(t, "RS256", "none", "at+jwt", nil),
+			`RESOURCE_SERVER_JWKS_URL has no key with its kid \"none\" for its alg \"RS256\"`},
 		{signed, parts[0] + "." + b64([]byte(`{}`)) + "." + parts[2], `its signature is wrong`},
 		{cached, "mat_unknown", `the introspection endpoint answered active: false`},
 		{cached, "mat_old", `it expired at \"1970-01-01T00:00:01Z\"`},
@@ -69,7 +74,8 @@ func TestReasonOfARefusedTokenIsLogged(t *testing.T) {
 	} {
 		for _, from := range []string{"first", "again"} { // the second time from the cache
 			body, log := guarded(t, test.v, audience, test.token)
-			if !strings.Contains(log, `"level":"INFO"`) || !strings.Contains(log, `"msg":"the access token was refused","reason":"`) || !strings.Contains(log, test.want) {
+			if !strings.Contains(log, `"level":"INFO"`) ||
+				!strings.Contains(log, `"msg":"the access token was refused","reason":"`) || !strings.Contains(log, test.want) {
 				t.Errorf("%s: got %s, want %s", from, log, test.want)
 			}
 			if strings.TrimSpace(body) != badToken {

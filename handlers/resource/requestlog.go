@@ -28,7 +28,8 @@ const (
 
 // newRequestLog allows 3 lines a second for one network, and 30 for all together.
 func newRequestLog() requestLog {
-	return requestLog{rate: throttle.New(1000, throttle.Limit{Tries: 30, Refill: time.Second / 3}, throttle.Limit{Tries: 300, Refill: time.Second / 30})}
+	return requestLog{rate: throttle.New(1000, throttle.Limit{Tries: 30, Refill: time.Second / 3},
+		throttle.Limit{Tries: 300, Refill: time.Second / 30})}
 }
 
 // write writes a line about a request, unless there were too many. The line also has the

@@ -14,7 +14,8 @@ import (
 // uncovered returns a Proxy whose rules cover /api only, and its log.
 func uncovered(t *testing.T) (*Proxy, *bytes.Buffer) {
 	var b bytes.Buffer
-	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, "http://api.example"), Guard: newGuard(t, GuardConfig{Verifier: &counter{}}),
+	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, "http://api.example"),
+		Guard: newGuard(t, GuardConfig{Verifier: &counter{}}),
 		Rules: []Rule{{Path: "/api"}}, Logger: slog.New(slog.NewJSONHandler(&b, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,8 @@ func TestPathOfASwitchedResponseIsEscapedInTheLog(t *testing.T) {
 	}))
 	defer upstream.Close()
 	var log bytes.Buffer
-	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, upstream.URL), Guard: newGuard(t, GuardConfig{Verifier: &counter{}}),
+	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, upstream.URL),
+		Guard: newGuard(t, GuardConfig{Verifier: &counter{}}),
 		Rules: []Rule{{Path: "/", Public: true}}, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)

@@ -208,11 +208,13 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	case "":
 	case bindingKey, bindingAny:
 		if checked == nil && (c.RequiredBinding == bindingKey || !mutual) {
-			return nil, errors.New("guard: access tokens must be bound to a key, and the URL of the API is not known: set BaseURLs or Audience")
+			return nil, errors.New("guard: access tokens must be bound to a key, and the URL of the API is not known: set " +
+				"BaseURLs or Audience")
 		}
 	case bindingCertificate:
 		if !mutual {
-			return nil, errors.New("guard: access tokens must be bound to a certificate, and nobody asks clients for one: set Certificates or CertificateHeader")
+			return nil, errors.New("guard: access tokens must be bound to a certificate, and nobody asks clients for one: set " +
+				"Certificates or CertificateHeader")
 		}
 		checked = nil
 	default:
@@ -235,9 +237,9 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	}, nil
 }
 
-// Ask lets the Verifier check a token that nobody has. If it gets no clear answer, it logs why: the requests with such a
-// token will get 503. A program calls it when it starts, because otherwise only the first of them shows that a setting
-// is wrong. A Verifier of signed tokens alone asks nobody about it.
+// Ask lets the Verifier check a token that nobody has. If it gets no clear answer, it logs why: the requests with such
+// a token will get 503. A program calls it when it starts, because otherwise only the first of them shows that a
+// setting is wrong. A Verifier of signed tokens alone asks nobody about it.
 func (g *Guard) Ask(ctx context.Context) error {
 	_, err := g.verifier.Verify(ctx, rand.Text())
 	if err == nil || errors.Is(err, ErrInactive) {
@@ -404,7 +406,8 @@ func (g *Guard) acceptable(t *Token) error {
 	// RFC 8707 §2: no resource was named for this token, so it is for the server that issued it.
 	case t.Issuer != "" && t.Issuer != g.audience && !strings.HasPrefix(t.Issuer, strings.TrimSuffix(g.audience, "/")+"/"):
 		return inactive(
-			"it has no aud, so it is for its issuer %s, and RESOURCE_SERVER_AUDIENCE is %s: the client must request it with the parameter resource",
+			"it has no aud, so it is for its issuer %s, and RESOURCE_SERVER_AUDIENCE is %s: the client must request it with "+
+				"the parameter resource",
 			t.Issuer, g.audience,
 		)
 	}

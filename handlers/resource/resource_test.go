@@ -32,9 +32,10 @@ const (
 )
 
 const (
-	bareChallenge  = `Bearer realm="users"`
-	badChallenge   = `Bearer realm="users", error="invalid_token", error_description="The access token is invalid, expired or revoked"`
-	boundText      = "This access token is bound to a client certificate: send the request by mutual TLS with that certificate"
+	bareChallenge = `Bearer realm="users"`
+	badChallenge  = `Bearer realm="users", error="invalid_token", error_description="The access token is invalid, expired or revoked"`
+	boundText     = "This access token is bound to a client certificate: send the request by mutual TLS with that " +
+		"certificate"
 	boundChallenge = `Bearer realm="users", error="invalid_token", error_description="` + boundText + `"`
 	scopeChallenge = `Bearer realm="users", error="insufficient_scope", scope="read"`
 )
@@ -280,7 +281,8 @@ func TestOutage(t *testing.T) {
 			g := newGuard(t, GuardConfig{Verifier: i, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 			w := httptest.NewRecorder()
 			g.Require(http.NotFoundHandler()).ServeHTTP(w, bearerRequest("clear-token"))
-			if w.Code != 503 || w.Body.String() != outage || w.Header().Get("Retry-After") == "" || w.Header().Get("WWW-Authenticate") != "" {
+			if w.Code != 503 || w.Body.String() != outage || w.Header().Get("Retry-After") == "" ||
+				w.Header().Get("WWW-Authenticate") != "" {
 				t.Errorf("got %d %v %s", w.Code, w.Header(), w.Body)
 			}
 			var line struct{ Level, Error string }

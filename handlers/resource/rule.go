@@ -152,16 +152,19 @@ func (t routes) route(r *http.Request) (found *allowed, status int, problem stri
 		return nil, http.StatusBadRequest, ambiguousPath
 	case found == nil && (applies == nil || within(path.exact, applies.path)):
 		return nil, http.StatusForbidden, noPermission + ": no rule of this server covers it."
-	case found == nil, !path.plain && !named && slices.ContainsFunc(path.others, func(other string) bool { return t.longest(other) != applies }):
+	case found == nil, !path.plain && !named &&
+		slices.ContainsFunc(path.others, func(other string) bool { return t.longest(other) != applies }):
 		return nil, http.StatusForbidden, noPermission + ": some servers read this path as one of another rule."
 	case !t.allowDestination(r, found):
-		return nil, http.StatusForbidden, noPermission + ": the rule of the path does not cover the header Destination and all below it."
+		return nil, http.StatusForbidden, noPermission + ": the rule of the path does not cover the header Destination and " +
+			"all below it."
 	case reachesBelow(r) && (t.below(fold(path.exact)) || !named && t.below(path.others...)):
 		return nil, http.StatusForbidden, noPermission + ": " + r.Method +
 			" is for all below the path too, and another rule is for a part of it." + flatter(r.Method)
 	}
 	if name := secondPath(r.Header); name != "" {
-		return nil, http.StatusForbidden, noPermission + ": the header " + name + " names a second path, to which no rule applies."
+		return nil, http.StatusForbidden, noPermission + ": the header " + name + " names a second path, to which no rule " +
+			"applies."
 	}
 	return found, 0, ""
 }

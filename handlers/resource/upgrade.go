@@ -11,14 +11,17 @@ import (
 
 // The texts of refusals, for the client's developer.
 const (
-	noUpgrade   = "This server does not switch to another protocol: send the request without the headers Upgrade and HTTP2-Settings, and without their names in Connection."
-	noHandshake = "This is not a WebSocket handshake: use GET and HTTP/1.1 without content, and one Sec-WebSocket-Key of 16 bytes in base64 (RFC 6455 §4.1)."
+	noUpgrade = "This server does not switch to another protocol: send the request without the headers Upgrade and " +
+		"HTTP2-Settings, and without their names in Connection."
+	noHandshake = "This is not a WebSocket handshake: use GET and HTTP/1.1 without content, and one Sec-WebSocket-Key " +
+		"of 16 bytes in base64 (RFC 6455 §4.1)."
 	noVersion   = "This server supports only version 13 of the WebSocket protocol."
 	noWebSocket = "You do not have permission to perform this action: no rule of this server allows a WebSocket here."
 )
 
 // errSwitched means that the upstream switched the protocol without a request for it.
-var errSwitched = errors.New("the upstream switched to another protocol, but not with a valid WebSocket handshake (RFC 6455) that was requested and is allowed")
+var errSwitched = errors.New("the upstream switched to another protocol, but not with a valid WebSocket handshake " +
+	"(RFC 6455) that was requested and is allowed")
 
 // refuseUpgrade refuses a request that asks for another protocol and is not a valid
 // WebSocket handshake, and reports whether it did. After a switch of the protocol,

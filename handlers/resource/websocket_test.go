@@ -22,8 +22,9 @@ const (
 	sampleKey = "dGhlIHNhbXBsZSBub25jZQ==" // with its answer, of RFC 6455 §1.3
 	upgrade   = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
 	opening   = upgrade + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + sampleKey + "\r\n"
-	accepted  = "HTTP/1.1 101 Switching Protocols\r\n" + upgrade + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
-	frame     = "\x81\x83\x01\x02\x03\x04`bb" // the text "aaa", masked
+	accepted  = "HTTP/1.1 101 Switching Protocols\r\n" + upgrade + "Sec-WebSocket-Accept: " +
+		"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+	frame = "\x81\x83\x01\x02\x03\x04`bb" // the text "aaa", masked
 )
 
 // newSwitching returns a proxy to an upstream that gives each request this answer, and
@@ -40,7 +41,8 @@ func newSwitching(t *testing.T, answer string, rules []Rule, verifier Verifier) 
 		io.Copy(conn, conn)
 	}))
 	t.Cleanup(api.Close)
-	proxy, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: verifier}), Rules: rules, Recheck: 10 * time.Millisecond})
+	proxy, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: verifier}),
+		Rules: rules, Recheck: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,8 @@ func TestUpgradeRefused(t *testing.T) {
 		{"h2c too", change("websocket", "websocket, h2c"), 400, noUpgrade},
 		{"h2c in another header", opening + "Upgrade: h2c\r\n", 400, noUpgrade},
 		{"settings", opening + "HTTP2-Settings: AAMAAABk\r\n", 400, noUpgrade},
-		{"settings in another spelling", "HTTP2_Settings: AAMAAABk\r\n", 400, "The name of the header Http2_settings contains a character that is no letter, digit or hyphen."},
+		{"settings in another spelling", "HTTP2_Settings: AAMAAABk\r\n", 400,
+			"The name of the header Http2_settings contains a character that is no letter, digit or hyphen."},
 		{"settings for the hop", "Connection: http2-settings\r\n", 400, noUpgrade},
 		{"not for the hop", change("Connection: Upgrade\r\n", ""), 400, noUpgrade},
 		{"to nothing", "Connection: upgrade\r\n", 400, noUpgrade},
@@ -167,10 +170,14 @@ func TestWebSocketEnd(t *testing.T) {
 				}
 			})
 		}, func(*Proxy, net.Conn) { close(inactive) }},
-		{"the proxy is closed", false, func() Verifier { return live(time.Time{}) }, func(p *Proxy, _ net.Conn) { p.Close() }},
-		{"the proxy is closed, and the rule is public", true, func() Verifier { return live(time.Time{}) }, func(p *Proxy, _ net.Conn) { p.Close() }},
-		{"no frame", false, func() Verifier { return live(time.Time{}) }, func(_ *Proxy, conn net.Conn) { io.WriteString(conn, "GET") }},
-		{"the client closes its side", false, func() Verifier { return live(time.Time{}) }, func(_ *Proxy, conn net.Conn) { conn.(*net.TCPConn).CloseWrite() }},
+		{"the proxy is closed", false, func() Verifier { return live(time.Time{}) },
+			func(p *Proxy, _ net.Conn) { p.Close() }},
+		{"the proxy is closed, and the rule is public", true, func() Verifier { return live(time.Time{}) },
+			func(p *Proxy, _ net.Conn) { p.Close() }},
+		{"no frame", false, func() Verifier { return live(time.Time{}) },
+			func(_ *Proxy, conn net.Conn) { io.WriteString(conn, "GET") }},
+		{"the client closes its side", false, func() Verifier { return live(time.Time{}) },
+			func(_ *Proxy, conn net.Conn) { conn.(*net.TCPConn).CloseWrite() }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -197,7 +204,8 @@ func TestWebSocketEnd(t *testing.T) {
 
 // The client's 101 names only the upgrade in Connection, whatever other proxies do.
 func TestWebSocketAnswer(t *testing.T) {
-	p, _ := newSwitching(t, strings.TrimSuffix(accepted, "\r\n")+"Content-Length: 3\r\nTransfer-Encoding: chunked\r\nX-Other: kept\r\n\r\n",
+	p, _ := newSwitching(t, strings.TrimSuffix(accepted, "\r\n")+"Content-Length: 3\r\nTransfer-Encoding: "+
+		"chunked\r\nX-Other: kept\r\n\r\n",
 		[]Rule{{Path: "/", WebSocket: true}}, live(time.Time{}))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // like a server that will stop soon
@@ -205,7 +213,8 @@ func TestWebSocketAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	_, _, resp := openWebSocket(t, server, opening)
-	want := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Accept": {"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}, "X-Other": {"kept"}}
+	want := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+		"Sec-Websocket-Accept": {"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}, "X-Other": {"kept"}}
 	if diff := cmp.Diff(want, resp.Header); diff != "" || resp.TransferEncoding != nil {
 		t.Error(resp.TransferEncoding, diff)
 	}
@@ -227,7 +236,8 @@ func TestWebSocketHalfClosed(t *testing.T) {
 		io.Copy(io.Discard, conn)
 	}))
 	defer api.Close()
-	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: live(time.Time{})}), Rules: []Rule{{Path: "/", WebSocket: true}}})
+	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL),
+		Guard: newGuard(t, GuardConfig{Verifier: live(time.Time{})}), Rules: []Rule{{Path: "/", WebSocket: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -259,8 +259,11 @@ func (s *flows) showClientError(w http.ResponseWriter, r *http.Request, sent str
 		page.Heading, page.SentID, page.Description = web.Heading(l, page.Status), shownID(sent), e.Description
 		page.Message = l.T("The program that sent you here uses a client ID that this server does not know.")
 	} else {
-		page.Frame.Title, page.Heading = l.T("Redirect URI not registered"), l.T("The application’s redirect URI is not registered")
-		page.Message = l.T("The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character.")
+		page.Frame.Title, page.Heading = l.T("Redirect URI not registered"),
+			l.T("The application’s redirect URI is not registered")
+		page.Message = l.T("The application requested a response to a redirect URI that it has not registered, so no " +
+			"response was sent. If you are its developer: the redirect URI in the request must equal a registered one, " +
+			"character by character.")
 		page.Diff, err = s.difference(r, "redirect URI", e.Mismatch)
 		if err != nil {
 			return err

@@ -128,10 +128,13 @@ func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *oauth.Er
 	s.UseLocalesOf(r, next)
 	l := s.Language(r)
 	text, _ := web.Said(l, e)
-	page := templates.ErrorPage{Frame: s.Frame(r, ""), Status: web.StatusOf(e), Heading: l.T("You could not be signed in"), Message: text, Code: e.Code, RequestID: request.ID(r),
-		BackURL: s.Path("/login/") + "?next=" + url.QueryEscape(web.ASCIIURL(next)), BackLabel: l.T("Back to the sign-in page")}
+	page := templates.ErrorPage{Frame: s.Frame(r, ""), Status: web.StatusOf(e), Heading: l.T("You could not be signed in"),
+		Message: text, Code: e.Code, RequestID: request.ID(r),
+		BackURL:   s.Path("/login/") + "?next=" + url.QueryEscape(web.ASCIIURL(next)),
+		BackLabel: l.T("Back to the sign-in page")}
 	if adding {
-		page.Heading, page.BackURL, page.BackLabel = l.T("The account could not be added"), s.Path("/account/"), l.T("Back to your account")
+		page.Heading, page.BackURL, page.BackLabel = l.T("The account could not be added"), s.Path("/account/"),
+			l.T("Back to your account")
 	}
 	return s.Render(w, r, page.Status, page)
 }
@@ -147,9 +150,12 @@ func (s *server) newIdentityPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l := s.Language(r)
-	return s.Render(w, r, http.StatusOK, templates.Ask{Frame: s.Frame(r, ""), Heading: l.T("Sign in with %s from now on?", other.Label),
-		Message: l.T("You sign in there once now. From then on, whoever can sign in as you there can also sign in as you here."),
-		Action:  s.Path(web.IdentitiesPath + "new/" + other.Name + "/"), Button: l.T("Continue to %s", other.Label), CancelURL: s.Path("/account/"), LeadsAway: true})
+	return s.Render(w, r, http.StatusOK,
+		templates.Ask{Frame: s.Frame(r, ""), Heading: l.T("Sign in with %s from now on?", other.Label),
+			Message: l.T("You sign in there once now. From then on, whoever can sign in as you there can also sign in as you " +
+				"here."),
+			Action: s.Path(web.IdentitiesPath + "new/" + other.Name + "/"), Button: l.T("Continue to %s", other.Label),
+			CancelURL: s.Path("/account/"), LeadsAway: true})
 }
 
 // addIdentity sends a person who is signed in to another server, to add their account there.

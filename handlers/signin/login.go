@@ -99,7 +99,8 @@ func again(l *languages.Language, reason string) templates.Again {
 		return templates.Again{
 			Reason:  reason,
 			Heading: l.T("Sign in again"),
-			Text:    l.T("Your last sign-in is older than the application allows. Enter the username and the password of this account."),
+			Text: l.T("Your last sign-in is older than the application allows. Enter the username and the password of this " +
+				"account."),
 		}
 	}
 	if authorize.Reason(reason) == web.ConfirmLogin {
@@ -146,7 +147,8 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 		page.Error, _ = web.Said(s.Language(r), e)
 		// This depends only on what was typed, so it says nothing about the accounts.
 		if page.ByAddress && e.Code == "invalid_grant" && strings.ContainsRune(page.Name.Value, '@') {
-			page.Error += " " + s.Language(r).T("An email address works here only after you have confirmed it. Until then, enter your username.")
+			page.Error += " " + s.Language(r).T("An email address works here only after you have confirmed it. Until then, "+
+				"enter your username.")
 		}
 		web.RetryAfter(w, e)
 		return s.showLogin(w, r, web.FormStatus(e), page)
@@ -216,5 +218,6 @@ func (s *server) withoutCookies(r *http.Request) string {
 		r.Context(), "error",
 		"the browser keeps no cookie: it refuses them, or a proxy removes them, or it is not at the base URL",
 	)
-	return s.Language(r).T("Your browser refuses the cookies of this site, and without them it cannot stay signed in. Allow cookies for this site in the settings of the browser, then sign in again.")
+	return s.Language(r).T("Your browser refuses the cookies of this site, and without them it cannot stay signed in. " +
+		"Allow cookies for this site in the settings of the browser, then sign in again.")
 }

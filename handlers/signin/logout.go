@@ -131,7 +131,8 @@ func isProgram(r *http.Request) bool {
 	return len(r.Cookies()) == 0 && r.Header.Get("Sec-Fetch-Site") == ""
 }
 
-// logoutByServer ends a session for the server of an application. Some programs take no other status than 200 for success.
+// logoutByServer ends a session for the server of an application. Some programs take no other status than 200 for
+// success.
 func (s *flows) logoutByServer(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil // RFC 9110 §9.2.1: HEAD is safe, so it ends no session

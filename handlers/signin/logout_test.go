@@ -16,7 +16,8 @@ func TestLogoutOfAProgramIsToldFromThatOfABrowser(t *testing.T) {
 		server             bool
 	}{
 		{"credentials", "GET", "id_token_hint=x", []string{"Authorization", "Basic x"}, true},
-		{"credentials of a program that accepts anything", "POST", "id_token_hint=x", []string{"Authorization", "Basic x", "Accept", "text/html, */*"}, true},
+		{"credentials of a program that accepts anything", "POST", "id_token_hint=x",
+			[]string{"Authorization", "Basic x", "Accept", "text/html, */*"}, true},
 		{"a secret", "POST", "id_token_hint=x&client_id=c&client_secret=s", nil, true},
 		{"an assertion", "POST", "id_token_hint=x&client_assertion=s", nil, true},
 		{"credentials alone", "POST", "client_id=c&client_secret=s", nil, true},
@@ -27,8 +28,10 @@ func TestLogoutOfAProgramIsToldFromThatOfABrowser(t *testing.T) {
 		{"no hint", "GET", "client_id=c", nil, false},
 		{"nothing", "GET", "", nil, false},
 		{"a browser with a session", "GET", "id_token_hint=x", []string{"Cookie", "mandate_session=s"}, false},
-		{"a form of another site", "POST", "id_token_hint=x&client_id=c&client_secret=s", []string{"Sec-Fetch-Site", "cross-site"}, false},
-		{"a browser behind a proxy with passwords", "GET", "id_token_hint=x", []string{"Authorization", "Basic x", "Sec-Fetch-Site", "none"}, false},
+		{"a form of another site", "POST", "id_token_hint=x&client_id=c&client_secret=s",
+			[]string{"Sec-Fetch-Site", "cross-site"}, false},
+		{"a browser behind a proxy with passwords", "GET", "id_token_hint=x",
+			[]string{"Authorization", "Basic x", "Sec-Fetch-Site", "none"}, false},
 	} {
 		form, err := url.ParseQuery(test.form)
 		if err != nil {

@@ -60,7 +60,8 @@ func (s *server) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.Provider.Passkeys.SignIn(r.Context(), authenticatorResponse(r), s.Cookie(r, web.BrowserCookie), s.Browser(r))
+	in, err := s.Provider.Passkeys.SignIn(r.Context(), authenticatorResponse(r), s.Cookie(r, web.BrowserCookie),
+		s.Browser(r))
 	if e, refused := oauth.Refused(err); refused {
 		web.NoteError(r, e)
 		page.Error, _ = web.Said(s.Language(r), e)

@@ -13,7 +13,8 @@ import (
 const forgotPath = "/password/forgot/"
 
 func (s *server) forgotForm(r *http.Request) templates.Forgot {
-	return templates.Forgot{Frame: s.Frame(r, ""), Action: s.Path(forgotPath), LoginURL: s.Path("/login/"), NoMail: !s.Provider.People.SendsMail()}
+	return templates.Forgot{Frame: s.Frame(r, ""), Action: s.Path(forgotPath), LoginURL: s.Path("/login/"),
+		NoMail: !s.Provider.People.SendsMail()}
 }
 
 // forgotPage asks for the account whose password is forgotten.
@@ -72,13 +73,16 @@ func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.Render(w, r, http.StatusOK, templates.Reset{Frame: s.Frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username, PasswordHint: s.PasswordHint(s.Language(r))})
+	return s.Render(w, r, http.StatusOK,
+		templates.Reset{Frame: s.Frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username,
+			PasswordHint: s.PasswordHint(s.Language(r))})
 }
 
 // deadLink shows that a link does not work.
 func (s *server) deadLink(w http.ResponseWriter, r *http.Request) error {
 	l := s.Language(r)
-	return s.ShowDeadLink(w, r, l.T("It was already used, or it has expired, or the account was changed after it was sent. Ask for a new link."),
+	return s.ShowDeadLink(w, r,
+		l.T("It was already used, or it has expired, or the account was changed after it was sent. Ask for a new link."),
 		templates.Link{URL: s.Path(forgotPath), Label: l.T("Ask for a new link")})
 }
 
@@ -109,7 +113,8 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Reset{Frame: s.Frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username, PasswordHint: s.PasswordHint(s.Language(r)), Error: why.Limit}
+	page := templates.Reset{Frame: s.Frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username,
+		PasswordHint: s.PasswordHint(s.Language(r)), Error: why.Limit}
 	page.Password.Error = why.At("new_password")
 	return s.Render(w, r, why.Status, page)
 }

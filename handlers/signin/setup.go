@@ -44,10 +44,12 @@ func (s *server) usedLink(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "error", "the setup link was already used, or is not valid")
 	request.Outcome(r.Context(), code)
 	l := s.Language(r)
-	return s.Render(w, r, status, templates.ErrorPage{Frame: s.Frame(r, ""), Status: status, Heading: l.T("This link is no longer valid"),
-		Message: l.T("It was already used, or it is not the link that the server printed when it last started. If you just created the account, sign in. If there is no administrator, create one with:") +
-			" mandate user add NAME --admin --password-stdin",
-		Code: code, RequestID: request.ID(r), BackURL: s.Path("/login/"), BackLabel: l.T("Sign in")})
+	return s.Render(w, r, status,
+		templates.ErrorPage{Frame: s.Frame(r, ""), Status: status, Heading: l.T("This link is no longer valid"),
+			Message: l.T("It was already used, or it is not the link that the server printed when it last started. If you just "+
+				"created the account, sign in. If there is no administrator, create one with:") +
+				" mandate user add NAME --admin --password-stdin",
+			Code: code, RequestID: request.ID(r), BackURL: s.Path("/login/"), BackLabel: l.T("Sign in")})
 }
 
 // setup creates the first administrator.

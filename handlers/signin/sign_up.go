@@ -176,13 +176,16 @@ func (s *server) noSignUp(w http.ResponseWriter, r *http.Request, err error) err
 		if s.Provider.Invitations.Open() {
 			return s.ShowDeadLink(
 				w, r,
-				l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask for a new link here. If you were invited, the person who invited you can also send you a new invitation."),
+				l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, "+
+					"sign in. Otherwise ask for a new link here. If you were invited, the person who invited you can also send you "+
+					"a new invitation."),
 				signIn, templates.Link{URL: s.withNext(signUpPath, s.joining(r)), Label: l.T("Ask for a new link")},
 			)
 		}
 		return s.ShowDeadLink(
 			w, r,
-			l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask the person who invited you for a new invitation."),
+			l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, "+
+				"sign in. Otherwise ask the person who invited you for a new invitation."),
 			signIn,
 		)
 	case errors.Is(err, people.ErrAddressTaken):

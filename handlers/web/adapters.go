@@ -51,7 +51,8 @@ func sameOrigin(allowed *http.CrossOriginProtection, h Handle) Handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := allowed.Check(r)
 		if err != nil {
-			return oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This form was sent from another site, so nothing was done. Open the page here and send it again.")
+			return oauth.ForPerson(http.StatusForbidden, "access_denied", "",
+				"This form was sent from another site, so nothing was done. Open the page here and send it again.")
 		}
 		return h(w, r)
 	}

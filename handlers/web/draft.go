@@ -69,9 +69,10 @@ func draftOf(r *http.Request, browser string) string {
 // sendAgain shows a button that sends the same form again.
 func (s *Site) sendAgain(w http.ResponseWriter, r *http.Request) error {
 	page := templates.Confirm{
-		Frame:     s.Frame(r, ""),
-		Heading:   "Sign in again first",
-		Message:   "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here.",
+		Frame:   s.Frame(r, ""),
+		Heading: "Sign in again first",
+		Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another " +
+			"tab, sign in again, and then send the form here.",
 		Action:    r.URL.RequestURI(),
 		Button:    "Send the form",
 		CancelURL: s.Path("/"),

@@ -19,7 +19,8 @@ func notice(l *languages.Language, name string) string {
 	case "password":
 		return l.T("Your password was changed. You are signed out in all other browsers.")
 	case "password-approvals":
-		return l.T("Your password was changed. You are signed out in all other browsers, and the access that applications had has ended.")
+		return l.T("Your password was changed. You are signed out in all other browsers, and the access that applications " +
+			"had has ended.")
 	case "once-more":
 		return l.T("You have signed in again. What you wanted is not done yet: choose it once more.")
 	case "totp-added":
@@ -29,7 +30,8 @@ func notice(l *languages.Language, name string) string {
 	case "factors-gone":
 		return l.T("The second factor was removed, and the person is signed out everywhere.")
 	case "factors-gone-accounts":
-		return l.T("The second factor was removed, and the person is signed out everywhere. The accounts of other servers stay, because the person has no password: set one, then remove them one by one.")
+		return l.T("The second factor was removed, and the person is signed out everywhere. The accounts of other servers " +
+			"stay, because the person has no password: set one, then remove them one by one.")
 	case "way-gone":
 		return l.T("It no longer signs the person in. The person gets a message about it.")
 	case "approval-gone":
@@ -37,9 +39,11 @@ func notice(l *languages.Language, name string) string {
 	case "passkey":
 		return l.T("The passkey is added. You can give it another name.")
 	case "passkey-gone":
-		return l.T("The passkey is removed, so it no longer signs you in. Your device may still offer it: delete it there too.")
+		return l.T("The passkey is removed, so it no longer signs you in. Your device may still offer it: delete it there " +
+			"too.")
 	case "reset-asked":
-		return l.T("If we know this account, a message with a link is on its way to its email address. The link works for 30 minutes.")
+		return l.T("If we know this account, a message with a link is on its way to its email address. The link works for " +
+			"30 minutes.")
 	case "joined":
 		return l.T("Your account is created, and you are signed in.")
 	case "invited":
@@ -71,13 +75,15 @@ func notice(l *languages.Language, name string) string {
 	case "saved":
 		return l.T("Your changes are saved.")
 	case "still-hash":
-		return l.T("Your changes are saved. The server still keeps the present secret as a hash: replace the secret to get one that is kept encrypted.")
+		return l.T("Your changes are saved. The server still keeps the present secret as a hash: replace the secret to get " +
+			"one that is kept encrypted.")
 	case "rotated":
 		return l.T("The secret was replaced.")
 	case "test-key":
 		return l.T("A key pair for testing was made.")
 	case "taken-over":
-		return l.T("You are now responsible for the application. Its previous owner may still know the secret: replace it, and choose that the old one stops working at once.")
+		return l.T("You are now responsible for the application. Its previous owner may still know the secret: replace it, " +
+			"and choose that the old one stops working at once.")
 	case "assigned":
 		return l.T("The application has a new owner.")
 	case "revoked-all":

@@ -18,6 +18,8 @@ func (s *Site) ShowDeadLink(w http.ResponseWriter, r *http.Request, text string,
 	const status, code = http.StatusNotFound, "not_found"
 	request.Note(r.Context(), "error", "the link was already used, has ended, or is not valid")
 	request.Outcome(r.Context(), code)
-	return s.Render(w, r, status, templates.ErrorPage{Frame: s.Frame(r, ""), Status: status, Heading: s.Language(r).T("This link does not work any more"),
-		Message: text, Code: code, RequestID: request.ID(r), BackURL: ways[0].URL, BackLabel: ways[0].Label, More: ways[1:]})
+	return s.Render(w, r, status,
+		templates.ErrorPage{Frame: s.Frame(r, ""), Status: status,
+			Heading: s.Language(r).T("This link does not work any more"),
+			Message: text, Code: code, RequestID: request.ID(r), BackURL: ways[0].URL, BackLabel: ways[0].Label, More: ways[1:]})
 }

@@ -50,7 +50,8 @@ func pageHeaders(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors " +
+	"'none'"
 
 // Render writes a page. The whole page is rendered before the first byte is sent.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, page any) error {
@@ -97,7 +98,8 @@ func writePage(w http.ResponseWriter, l *languages.Language, status int, body []
 // leadsAway reports whether a form of the page may end at an application, or at another server.
 func leadsAway(page any) bool {
 	switch p := page.(type) {
-	case templates.Login, templates.Factor, templates.Consent, templates.FormPost, templates.SignUp, templates.SignUpPasskey:
+	case templates.Login, templates.Factor, templates.Consent, templates.FormPost, templates.SignUp,
+		templates.SignUpPasskey:
 		return true
 	case templates.Ask:
 		return p.LeadsAway
@@ -152,8 +154,9 @@ func (s *Site) pageError(w http.ResponseWriter, r *http.Request, e *oauth.Error)
 	}
 }
 
-// MustTell reports whether somebody other than the person must know of an error, and returns the name of the application
-// that the person used, if an administrator or its owner is responsible for it: other names are those of strangers.
+// MustTell reports whether somebody other than the person must know of an error, and returns the name of the
+// application that the person used, if an administrator or its owner is responsible for it: other names are those of
+// strangers.
 func (s *Site) MustTell(r *http.Request, e *oauth.Error) (bool, string) {
 	switch {
 	case e.Application != nil && policy.StandingOf(*e.Application) != policy.StandingOpen:
@@ -231,8 +234,8 @@ func NoteInvalid(r *http.Request, invalid *oauth.Invalid) {
 	request.Note(r.Context(), "error", "invalid: "+fieldNames(invalid))
 }
 
-// RenderPublic writes a page that is the same for everybody who reads the language, so that caches may keep it. Its frame has no
-// person and no notice.
+// RenderPublic writes a page that is the same for everybody who reads the language, so that caches may keep it. Its
+// frame has no person and no notice.
 func (s *Site) RenderPublic(w http.ResponseWriter, r *http.Request, page any) error {
 	l := s.Language(r)
 	body, err := s.Pages.Render(l, page)

@@ -73,14 +73,15 @@ func refusal(r *http.Request, err error) *oauth.Error {
 	if errors.Is(err, oauth.ErrNotFound) {
 		return oauth.ForPerson(http.StatusNotFound, "not_found", "", "There is nothing at this address.")
 	}
-	return oauth.ForPerson(http.StatusInternalServerError, "server_error", "", "Internal error. The server's log describes it under the request ID %s.", request.ID(r))
+	return oauth.ForPerson(http.StatusInternalServerError, "server_error", "",
+		"Internal error. The server's log describes it under the request ID %s.", request.ID(r))
 }
 
 // maxDescription is for how many bytes of a description the log has room.
 const maxDescription = 300
 
-// NoteError notes an error for the log: its code, the description without what the client sent, and the cause, which the
-// client does not see.
+// NoteError notes an error for the log: its code, the description without what the client sent, and the cause, which
+// the client does not see.
 func NoteError(r *http.Request, e *oauth.Error) {
 	request.Note(r.Context(), "error", e.Code)
 	request.Note(r.Context(), "description", oauth.Clip(e.Text(), maxDescription))

@@ -1,5 +1,5 @@
-// Package web is what the pages and endpoints share: the site that they belong to, the session of a person, forms, pages,
-// languages, errors, and who may call a path.
+// Package web is what the pages and endpoints share: the site that they belong to, the session of a person, forms,
+// pages, languages, errors, and who may call a path.
 package web
 
 import (

@@ -73,7 +73,8 @@ func firstNamed(text string, pairs ...string) string {
 func (s *Site) PasswordHint(l *languages.Language) string {
 	shortest, longest := s.Provider.People.PasswordLengths()
 	return l.T(
-		"Use %d to %d characters. Several unrelated words are easier to remember and harder to guess than one word with special characters.",
+		"Use %d to %d characters. Several unrelated words are easier to remember and harder to guess than one word with "+
+			"special characters.",
 		shortest, longest,
 	)
 }

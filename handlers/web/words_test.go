@@ -33,11 +33,17 @@ func TestProgramOfADeviceIsOneProduct(t *testing.T) {
 		t.Fatal(err)
 	}
 	for agent, expect := range map[string]string{
-		"PlannerTV/3.1 (webOS)": "PlannerTV/3.1", "Go-http-client/1.1": "Go-http-client/1.1", "python-requests/2.31.0": "python-requests/2.31.0",
-		"Roku/DVP-9.10 (519.10E04111A)": "Roku", "okhttp/4.12.0-beta": "okhttp", "robot": "robot", "Your account was stolen": "Your",
-		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux", "Mozilla/5.0 (see evil.example)": "",
-		"evil.example": "", "evil.example/1.0": "", "https://evil.example/": "", "login/1.evil.example": "login", "+15550100": "", "x/1/../2": "x/1",
-		"": "", " x": "", "(comment)": "", "a\tb": "", "a\u202eb": "", "approve!": "", strings.Repeat("a", 32): "", strings.Repeat("a", 31): strings.Repeat("a", 31),
+		"PlannerTV/3.1 (webOS)": "PlannerTV/3.1", "Go-http-client/1.1": "Go-http-client/1.1",
+		"python-requests/2.31.0":        "python-requests/2.31.0",
+		"Roku/DVP-9.10 (519.10E04111A)": "Roku", "okhttp/4.12.0-beta": "okhttp", "robot": "robot",
+		"Your account was stolen": "Your",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux",
+		"Mozilla/5.0 (see evil.example)":                                         "",
+		"evil.example":                                                           "", "evil.example/1.0": "",
+		"https://evil.example/": "", "login/1.evil.example": "login",
+		"+15550100": "", "x/1/../2": "x/1",
+		"": "", " x": "", "(comment)": "", "a\tb": "", "a\u202eb": "", "approve!": "", strings.Repeat("a", 32): "",
+		strings.Repeat("a", 31):        strings.Repeat("a", 31),
 		"a/" + strings.Repeat("1", 16): "a",
 	} {
 		if got := Program(known.English(), agent); got != expect {

@@ -89,7 +89,8 @@ func TestOrder(t *testing.T) {
 	if got := Weakest([]string{"x", ""}); got != "" {
 		t.Error("weakest of unknown values:", got)
 	}
-	for _, pair := range [][3]string{{MFA, Password, MFA}, {Password, MFA, MFA}, {Passkey, PhishingResistant, Passkey}, {"", Password, Password}, {MFA, "x", MFA}, {"", "", ""}} {
+	for _, pair := range [][3]string{{MFA, Password, MFA}, {Password, MFA, MFA}, {Passkey, PhishingResistant, Passkey},
+		{"", Password, Password}, {MFA, "x", MFA}, {"", "", ""}} {
 		if got := Stronger(pair[0], pair[1]); got != pair[2] {
 			t.Errorf("stronger of %q and %q: %q", pair[0], pair[1], got)
 		}

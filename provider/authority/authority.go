@@ -21,7 +21,8 @@ const (
 )
 
 // notPlain is wrong with a host for which there is no better advice.
-const notPlain = "has a host that is not a plain name or address: write it in letters, digits, hyphens and dots of ASCII, without percent-encoding"
+const notPlain = "has a host that is not a plain name or address: write it in letters, digits, hyphens and dots of " +
+	"ASCII, without percent-encoding"
 
 // Check says what is wrong with the authority of an absolute URL, or returns "". It reads the text of the URL itself,
 // and not what a library makes of it. A URL without an authority, such as com.example.app:/cb, has nothing wrong.
@@ -178,7 +179,8 @@ func ascii(host string) string {
 	decoded, err := url.PathUnescape(host)
 	if err == nil {
 		name, err := browsers.ToASCII(decoded)
-		if err == nil && isASCII(name) && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || strings.ContainsRune("%/?#@:<>\\^|[]", r) }) {
+		if err == nil && isASCII(name) &&
+			!strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || strings.ContainsRune("%/?#@:<>\\^|[]", r) }) {
 			return name
 		}
 	}

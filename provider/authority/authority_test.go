@@ -12,30 +12,46 @@ import (
 
 // plain lists authorities that are written as a browser reads them.
 var plain = map[string]string{
-	"client.example": "client.example", "CLIENT.Example:8443": "client.example:8443", "client.example:443": "client.example", "client.example:0443": "client.example",
-	"client.example:080": "client.example:80", "client.example.": "client.example.", "my_app": "my_app", "my_app.internal:8080": "my_app.internal:8080", "_x.example": "_x.example",
-	"r3---sn-4g5e.client.example": "r3---sn-4g5e.client.example", "ab--cd.example": "ab--cd.example", "9.example": "9.example", "1e3.example": "1e3.example", "0x7g": "0x7g",
-	"xn--bcher-kva.example": "xn--bcher-kva.example", "XN--BCHER-KVA.example": "xn--bcher-kva.example", "xn--pple-43d.com": "xn--pple-43d.com", "xn--strae-oqa.example": "xn--strae-oqa.example",
-	"192.0.2.1": "192.0.2.1", "127.0.0.1:80": "127.0.0.1:80", "[2001:db8::1]": "[2001:db8::1]", "[2001:DB8:0:0::1]:8443": "[2001:db8::1]:8443", "[::1]": "[::1]",
-	"[::ffff:127.0.0.1]": "[::ffff:7f00:1]", "[0:0:0:0:0:0:0:0]": "[::]", "localhost": "localhost", "app.localhost:3000": "app.localhost:3000",
+	"client.example": "client.example", "CLIENT.Example:8443": "client.example:8443",
+	"client.example:443": "client.example", "client.example:0443": "client.example",
+	"client.example:080": "client.example:80", "client.example.": "client.example.", "my_app": "my_app",
+	"my_app.internal:8080": "my_app.internal:8080", "_x.example": "_x.example",
+	"r3---sn-4g5e.client.example": "r3---sn-4g5e.client.example", "ab--cd.example": "ab--cd.example",
+	"9.example": "9.example", "1e3.example": "1e3.example", "0x7g": "0x7g",
+	"xn--bcher-kva.example": "xn--bcher-kva.example", "XN--BCHER-KVA.example": "xn--bcher-kva.example",
+	"xn--pple-43d.com": "xn--pple-43d.com", "xn--strae-oqa.example": "xn--strae-oqa.example",
+	"192.0.2.1": "192.0.2.1", "127.0.0.1:80": "127.0.0.1:80", "[2001:db8::1]": "[2001:db8::1]",
+	"[2001:DB8:0:0::1]:8443": "[2001:db8::1]:8443", "[::1]": "[::1]",
+	"[::ffff:127.0.0.1]": "[::ffff:7f00:1]", "[0:0:0:0:0:0:0:0]": "[::]", "localhost": "localhost",
+	"app.localhost:3000":                 "app.localhost:3000",
 	strings.Repeat("a", 63) + ".example": strings.Repeat("a", 63) + ".example",
 }
 
 // foreign lists hosts that are not in ASCII, and as what a browser reads them; "": it goes nowhere.
 var foreign = map[string]string{
-	"bücher.example": "xn--bcher-kva.example", "b%C3%BCcher.example": "xn--bcher-kva.example", "BÜCHER.example": "xn--bcher-kva.example", "straße.example": "xn--strae-oqa.example",
-	"%D0%B0pple.com": "xn--pple-43d.com", "apple.com%E2%88%95login.example": "apple.xn--comlogin-0f7d.example", "127.%EF%BC%91": "", "%EF%BD%8Cocalhost": "localhost",
-	"127.0.0.1%E3%80%82": "", "%E2%91%A0.1.1.1": "1.1.1.1", "apple.com%E3%80%82evil.example": "apple.com.evil.example", "%E2%80%8Bexample.com": "example.com", "example.com%C2%AD": "example.com",
-	"login.bank.example%E2%80%8E": "", "client。example": "client.example", "①.example": "1.example", "client.example%00": "", "a%2eexample": "a.example", "%61.example": "a.example",
-	"\u202eclient.example": "", "日本語.example": "xn--wgv71a119e.example", "client%20.example": "", "%": "", "client.example%": "", "\xff.example": "",
+	"bücher.example": "xn--bcher-kva.example", "b%C3%BCcher.example": "xn--bcher-kva.example",
+	"BÜCHER.example": "xn--bcher-kva.example", "straße.example": "xn--strae-oqa.example",
+	"%D0%B0pple.com": "xn--pple-43d.com", "apple.com%E2%88%95login.example": "apple.xn--comlogin-0f7d.example",
+	"127.%EF%BC%91": "", "%EF%BD%8Cocalhost": "localhost",
+	"127.0.0.1%E3%80%82": "", "%E2%91%A0.1.1.1": "1.1.1.1", "apple.com%E3%80%82evil.example": "apple.com.evil.example",
+	"%E2%80%8Bexample.com": "example.com", "example.com%C2%AD": "example.com",
+	"login.bank.example%E2%80%8E": "", "client。example": "client.example", "①.example": "1.example",
+	"client.example%00": "", "a%2eexample": "a.example", "%61.example": "a.example",
+	"\u202eclient.example": "", "日本語.example": "xn--wgv71a119e.example", "client%20.example": "", "%": "",
+	"client.example%": "", "\xff.example": "",
 }
 
 // broken lists other authorities that nobody can read, or that each reads in another way.
 var broken = []string{
-	"", ":443", "user@client.example", "@client.example", "client.example:443@evil.example", "client.example:", "client.example:x", "client.example:-1", "client.example:+1", "client.example:65536",
-	"client.example:80:80", "client.example:١", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "256.1.1.1", "a.1", "1.2.3.4.5", "0x", "-client.example", "client-.example", "client..example", ".example", ".",
-	"[::1", "[::1]x", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[::%00 ]", "[127.0.0.1]", "[]", "::1", "xn--.example", "xn--abc-.example", "xn--a.example", "xn--localhost-", "xn--ls8h=.example", "client.example;x", "client.example,x", "*.client.example",
-	"client$.example", "client+.example", "client!.example", "(client).example", strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127) + "example", "xn--" + "ocalhost-6s34d",
+	"", ":443", "user@client.example", "@client.example", "client.example:443@evil.example", "client.example:",
+	"client.example:x", "client.example:-1", "client.example:+1", "client.example:65536",
+	"client.example:80:80", "client.example:١", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "256.1.1.1",
+	"a.1", "1.2.3.4.5", "0x", "-client.example", "client-.example", "client..example", ".example", ".",
+	"[::1", "[::1]x", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[::%00 ]", "[127.0.0.1]", "[]", "::1", "xn--.example",
+	"xn--abc-.example", "xn--a.example", "xn--localhost-", "xn--ls8h=.example", "client.example;x", "client.example,x",
+	"*.client.example",
+	"client$.example", "client+.example", "client!.example", "(client).example", strings.Repeat("a", 64) + ".example",
+	strings.Repeat("a.", 127) + "example", "xn--" + "ocalhost-6s34d",
 }
 
 func TestAuthority(t *testing.T) {
@@ -64,13 +80,15 @@ func TestAuthority(t *testing.T) {
 		}
 	}
 	// A browser reads a host here, and most libraries do not.
-	for _, uri := range []string{"https:client.example/cb", "https:/client.example/cb", "https:///client.example/cb", `https:\\client.example/cb`, "http:"} {
+	for _, uri := range []string{"https:client.example/cb", "https:/client.example/cb", "https:///client.example/cb",
+		`https:\\client.example/cb`, "http:"} {
 		if wrong := Check(uri); wrong != "has no host" {
 			t.Errorf("%s: %q", uri, wrong)
 		}
 	}
 	// A private-use scheme has no host, or the name of a program.
-	for _, uri := range []string{"com.example.app:/cb", "com.example.app:/a@b%D0%B0", "myapp://name", "vscode://publisher.extension_1/cb", "myapp:///cb", "app://1", "urn:a:b"} {
+	for _, uri := range []string{"com.example.app:/cb", "com.example.app:/a@b%D0%B0", "myapp://name",
+		"vscode://publisher.extension_1/cb", "myapp:///cb", "app://1", "urn:a:b"} {
 		if wrong := Check(uri); wrong != "" {
 			t.Errorf("%s: %s", uri, wrong)
 		}
@@ -118,7 +136,9 @@ func TestAttackHostOfABrowser(t *testing.T) {
 	for _, written := range broken {
 		urls = append(urls, "https://"+written+"/cb", "http://"+written)
 	}
-	pieces := []string{"a", "b", "1", "0", "127", "0x7f", "localhost", ".", ".", "-", "_", "xn--", "xn--a", "xn--bcher-kva", "pple-43d", "4n", "%D0%B0", "%EF%BC%91", "%E3%80%82", "%E2%80%8B", "%2e", "%", "ü", "ß", "．", "ｌ", "\u00ad", ":", "80", "443", "@", "[", "]", "[::1]", "::", "ffff", "/", "?", "#", "\\", "%00", "%25"}
+	pieces := []string{"a", "b", "1", "0", "127", "0x7f", "localhost", ".", ".", "-", "_", "xn--", "xn--a",
+		"xn--bcher-kva", "pple-43d", "4n", "%D0%B0", "%EF%BC%91", "%E3%80%82", "%E2%80%8B", "%2e", "%", "ü", "ß", "．", "ｌ",
+		"\u00ad", ":", "80", "443", "@", "[", "]", "[::1]", "::", "ffff", "/", "?", "#", "\\", "%00", "%25"}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		written := ""

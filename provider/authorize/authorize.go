@@ -48,7 +48,8 @@ type Authorization struct {
 	sign         func(claims map[string]any) (string, error) // signs the response; nil: it is not signed
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
-	consent      *storage.Consent // what the person has approved, on which the response relies; nil: it relies on nothing stored
+	// what the person has approved, on which the response relies; nil: it relies on nothing stored
+	consent *storage.Consent
 }
 
 // scopesToApprove returns the names of all scopes that the person must approve.
@@ -75,10 +76,12 @@ func (p *Authorizations) Authorize(ctx context.Context, sent url.Values) (*Autho
 
 // check checks a resolved request. Its results are those of Authorize.
 func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, error) {
-	a := &Authorization{sent: r.Parameters, parameters: url.Values{}, pushed: r.pushed, signed: r.Signed, opened: r.opened, OpenID: OpenIDRequest{maxAge: -1}}
+	a := &Authorization{sent: r.Parameters, parameters: url.Values{}, pushed: r.pushed, signed: r.Signed, opened: r.opened,
+		OpenID: OpenIDRequest{maxAge: -1}}
 	for name, values := range r.Parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
-			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", oauth.Own(name))
+			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.",
+				oauth.Own(name))
 		}
 		// RFC 6749 §3.1: a parameter without a value counts as omitted, unless it is repeated.
 		if name == oauth.Resource {
@@ -175,12 +178,14 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 	sent := a.parameters.Get("redirect_uri")
 	if sent == "" && p.config.OpenID && slices.Contains(strings.Fields(a.parameters.Get("scope")), "openid") {
 		// OIDC Core §3.1.2.1: redirect_uri is required.
-		return oauth.Refuse("invalid_request", "redirect_uri is missing: a request with the scope openid must have it (OpenID Connect).")
+		return oauth.Refuse("invalid_request", "redirect_uri is missing: a request with the scope openid must have it "+
+			"(OpenID Connect).")
 	}
 	if sent == "" {
 		// RFC 6749 §3.1.2.3: redirect_uri may be omitted if exactly one is registered.
 		if len(registered) != 1 {
-			return oauth.Refuse("invalid_request", "redirect_uri is missing: it is required, because the application has %d registered redirect URIs.", oauth.Own(len(registered)))
+			return oauth.Refuse("invalid_request", "redirect_uri is missing: it is required, because the application has %d "+
+				"registered redirect URIs.", oauth.Own(len(registered)))
 		}
 		a.RedirectURI = registered[0]
 		a.parameters.Set("redirect_uri", registered[0])
@@ -207,7 +212,9 @@ func checkStored(a *Authorization) error {
 		return oauth.Refuse("invalid_request", "The redirect URI of this request %s.", wrong)
 	}
 	if policy.StandingOf(a.Application) == policy.StandingOpen && redirect.IsCommand(a.RedirectURI) {
-		return oauth.Refuse("invalid_request", "The redirect URI of this request can be a command for the application on a person's device, which an application for which nobody is responsible must not register: use a private-use scheme with a dot or a name with a dot (vscode://publisher.extension/callback), and no query.")
+		return oauth.Refuse("invalid_request", "The redirect URI of this request can be a command for the application on a "+
+			"person's device, which an application for which nobody is responsible must not register: use a private-use "+
+			"scheme with a dot or a name with a dot (vscode://publisher.extension/callback), and no query.")
 	}
 	return nil
 }
@@ -244,10 +251,12 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	// RFC 9126 §4: where requests must be pushed, a request without a request URI is refused.
 	// The client and its redirect URI are proven here, so the client gets the error.
 	case a.pushed.Digest == "" && p.requiresPush(a.Application):
-		return oauth.Refuse("invalid_request", "This application must push its authorization requests: send the parameters to the pushed authorization request endpoint, and only client_id and request_uri here.")
+		return oauth.Refuse("invalid_request", "This application must push its authorization requests: send the parameters "+
+			"to the pushed authorization request endpoint, and only client_id and request_uri here.")
 	// RFC 9101 §10.5: otherwise somebody could leave the signature out.
 	case !a.signed && p.requiresSigned(a.Application):
-		return oauth.Refuse("invalid_request", "This application must sign its authorization requests: send the parameters in a request object, as the parameter request.")
+		return oauth.Refuse("invalid_request", "This application must sign its authorization requests: send the parameters "+
+			"in a request object, as the parameter request.")
 	case a.parameters.Get("response_type") == "":
 		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
 	case a.parameters.Get("response_type") != "code":
@@ -281,20 +290,25 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 		return oauth.Refuse("invalid_scope", "The scope offline_access requires the scope openid.")
 	}
 	a.LeftOut = requested.LeftOut
-	a.Scopes, a.ClaimScopes = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.claimScopes, func(scope string) bool { return slices.Contains(names, scope) }))
+	a.Scopes, a.ClaimScopes = p.rules.Describe(names),
+		p.rules.Describe(slices.DeleteFunc(a.OpenID.claimScopes,
+			func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
 }
 
 // needsPKCE returns what to change if a request needs a code challenge, or "" if it needs none.
 func (p *Authorizations) needsPKCE(a *Authorization) string {
-	nonce := p.config.OpenID && a.OpenID.nonce != "" && slices.Contains(strings.Fields(a.parameters.Get("scope")), "openid")
+	nonce := p.config.OpenID && a.OpenID.nonce != "" &&
+		slices.Contains(strings.Fields(a.parameters.Get("scope")), "openid")
 	switch {
 	case !p.rules.NeedsPKCE(a.Application, nonce):
 		return ""
 	case p.rules.MayOmitPKCE(a.Application):
-		return "Turn on PKCE in the application. If it has no such setting, an administrator of this server can let it come without (--pkce if-sent)."
+		return "Turn on PKCE in the application. If it has no such setting, an administrator of this server can let it " +
+			"come without (--pkce if-sent)."
 	case !p.rules.NeedsPKCE(a.Application, true):
-		return "Turn on PKCE in the application, or send the scope openid and a nonce. If it can do neither, an administrator of this server can take it over."
+		return "Turn on PKCE in the application, or send the scope openid and a nonce. If it can do neither, an " +
+			"administrator of this server can take it over."
 	}
 	return "Turn on PKCE in the application."
 }
@@ -309,11 +323,13 @@ func checkDPoPKey(a *Authorization) error {
 	said := a.parameters.Get(dpopKey)
 	if said != "" && a.Application.SenderConstraint == possession.Certificate {
 		// The token endpoint refuses such an application's proof, so the code could not be redeemed.
-		return oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: send neither dpop_jkt nor the header DPoP.")
+		return oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: send neither "+
+			"dpop_jkt nor the header DPoP.")
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(said)
 	if said != "" && (err != nil || len(raw) != sha256.Size || strings.ContainsAny(said, "\r\n")) {
-		return oauth.Refuse("invalid_request", "dpop_jkt must be the SHA-256 thumbprint of the public key (RFC 7638), in base64url without padding.")
+		return oauth.Refuse("invalid_request", "dpop_jkt must be the SHA-256 thumbprint of the public key (RFC 7638), in "+
+			"base64url without padding.")
 	}
 	return nil
 }
@@ -338,7 +354,8 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 		form.Set("scope", strings.Join(ScopeNames(a.Scopes), " "))
 	}
 	var err error
-	a.request, err = p.fosite.NewAuthorizeRequest(ctx, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: form})
+	a.request, err = p.fosite.NewAuthorizeRequest(ctx,
+		&http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: form})
 	// RFC 6749 §4.1.1: state is optional. fosite checks state last, so all its other
 	// checks have succeeded.
 	if errors.Is(err, fosite.ErrInvalidState) {
@@ -349,7 +366,8 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 
 // Complete issues the authorization code. It returns the response that the browser carries
 // to the redirect URI (RFC 6749 §4.1.2).
-func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
+func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response,
+	error) {
 	// The application may have changed after the person was asked, or the person may have signed in
 	// again in a weaker way.
 	if missing, required := missingACR(a, s); missing != "" && required {

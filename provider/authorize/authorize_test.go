@@ -19,13 +19,15 @@ func values(pairs ...string) url.Values {
 // OIDC Core §3.1.2.6: two parameters of a refused request object are used, if the request does not have them itself.
 // The rest of the object is ignored, whatever it is.
 func FuzzRefusedObject(f *testing.F) {
-	for _, claims := range []string{`{"state":"s","response_mode":"form_post","client_id":"x","prompt":"none"}`, `{"state":1}`, `{"state":""}`, "[]", "null", "{", "{}{}"} {
+	for _, claims := range []string{`{"state":"s","response_mode":"form_post","client_id":"x","prompt":"none"}`,
+		`{"state":1}`, `{"state":""}`, "[]", "null", "{", "{}{}"} {
 		f.Add("." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".")
 	}
 	f.Add("..")
 	f.Add("a.b.c.d.e")
 	f.Fuzz(func(t *testing.T, object string) {
-		for _, outside := range []url.Values{values("client_id", "c"), values("client_id", "c", "state", "o"), values("client_id", "c", "state", "o", "response_mode", "query")} {
+		for _, outside := range []url.Values{values("client_id", "c"), values("client_id", "c", "state", "o"),
+			values("client_id", "c", "state", "o", "response_mode", "query")} {
 			a := &Authorization{parameters: maps.Clone(outside)}
 			a.parameters.Set("request", object)
 			a.readRefusedObject()

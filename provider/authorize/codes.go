@@ -26,14 +26,16 @@ type authorizationCodes struct {
 // CreateAuthorizeCodeSession stores the authorization grant with the digest of its code. It
 // returns an error if the application may not get an authorization grant now, or if the
 // person was signed out meanwhile, or if a pushed request has its answer already.
-func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
+func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string,
+	r fosite.Requester) error {
 	c, by := r.GetClient().(*framework.Client), r.GetSession().(*approval)
 	err := s.p.tokens.MayApprove(ctx, *c.Application, by.signedIn.User.ID)
 	if err != nil {
 		return err
 	}
 	grant, owner := s.p.tokens.GrantBy(by.signedIn, policy.GrantCode, *c.Application, r.GetGrantedScopes())
-	grant.CodeDigest, grant.CodeExpiresAt, grant.CodeChallenge = &signature, grant.CreatedAt+s.p.codeLifetime(*c.Application), r.GetRequestForm().Get("code_challenge")
+	grant.CodeDigest, grant.CodeExpiresAt, grant.CodeChallenge = &signature,
+		grant.CreatedAt+s.p.codeLifetime(*c.Application), r.GetRequestForm().Get("code_challenge")
 	grant.ExpiresAt, grant.Resource, grant.DPoPKey = grant.CodeExpiresAt, by.resource, by.dpopKey
 	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
 	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims

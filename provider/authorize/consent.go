@@ -22,9 +22,10 @@ import (
 // Interaction says what the person must do before the request can be completed: sign in, show
 // another factor, or approve the request on the consent page.
 type Interaction struct {
-	Login       bool     // the person must sign in for this request first; there is no consent page yet
-	Reason      Reason   // why the person must sign in, if Login is true
-	ACR         string   // the person must first show a factor, so that the login satisfies this acr; empty: the login suffices
+	Login  bool   // the person must sign in for this request first; there is no consent page yet
+	Reason Reason // why the person must sign in, if Login is true
+	// the person must first show a factor, so that the login satisfies this acr; empty: the login suffices
+	ACR         string
 	Before      bool     // the person approved something for this application before
 	Approved    []string // the scopes that the person approved before, without those that this request wants elsewhere
 	ApprovedFor []string // the URIs of the resources that the person approved before
@@ -45,7 +46,8 @@ const (
 
 // RequiredInteraction returns what the person must still do, or nil if the request can be completed. It
 // returns an error for the client if prompt=none forbids what the person must do.
-func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Interaction, error) {
+func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Interaction,
+	error) {
 	consent, err := p.consent(ctx, a, s)
 	if err != nil {
 		return nil, err
@@ -85,7 +87,8 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	if err != nil {
 		return nil, err
 	}
-	ticket, err := json.Marshal(ticket{s.Session.ID, oauth.Now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown, a.pushed, a.signed})
+	ticket, err := json.Marshal(ticket{s.Session.ID, oauth.Now(), parameters.Encode(), a.RedirectURI, a.redirectSent,
+		shown, a.pushed, a.signed})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +188,8 @@ func (a *Authorization) shown() (string, error) {
 		// of this. The page warns if all redirect URIs are on the person's own computer.
 		application = strings.Join([]string{a.Application.ClientID, a.Application.RedirectURIs, a.Application.Metadata}, "\n")
 	}
-	text, err := json.Marshal([]any{application, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.ClaimScopes, a.OpenID.claims, a.Audience.Named()})
+	text, err := json.Marshal([]any{application, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes,
+		a.ClaimScopes, a.OpenID.claims, a.Audience.Named()})
 	return seal.Digest(string(text)), err
 }
 
@@ -230,7 +234,8 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 }
 
 // Approve stores the person's consent and completes the request as Complete does.
-func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
+func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response,
+	error) {
 	refused, err := p.admit(ctx, a)
 	if err != nil {
 		return redirect.Response{}, err
@@ -239,14 +244,17 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 		return p.Refusal(a, refused), nil
 	}
 	scope := strings.Join(a.scopesToApprove(), " ")
-	given := events.Event{Kind: events.ConsentGiven, Person: s.User, Object: events.Application(a.Application), Detail: scope}
-	now := storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID, Scope: scope, Resource: a.toApprove().String(),
+	given := events.Event{Kind: events.ConsentGiven, Person: s.User, Object: events.Application(a.Application),
+		Detail: scope}
+	now := storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID, Scope: scope,
+		Resource:  a.toApprove().String(),
 		CreatedAt: oauth.Now(), Generation: a.Application.Generation}
-	err = p.store.KeepConsent(events.Attach(ctx, given), now, s.Session.ID, func(before, now storage.Consent) storage.Consent {
-		now = merge(before, now)
-		a.consent = &now
-		return now
-	})
+	err = p.store.KeepConsent(events.Attach(ctx, given), now, s.Session.ID,
+		func(before, now storage.Consent) storage.Consent {
+			now = merge(before, now)
+			a.consent = &now
+			return now
+		})
 	if errors.Is(err, storage.ErrSpent) {
 		return redirect.Response{}, loggedOut()
 	}

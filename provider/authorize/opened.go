@@ -51,8 +51,8 @@ func (a *Authorization) Reopened() bool { return a.opened.proven }
 
 type browserKey struct{}
 
-// FromBrowser returns a context that says from which address a request comes, and names its browser by the random value of
-// NewBrowserName that it keeps in a cookie; empty: it has none.
+// FromBrowser returns a context that says from which address a request comes, and names its browser by the random value
+// of NewBrowserName that it keeps in a cookie; empty: it has none.
 func FromBrowser(ctx context.Context, address, browser string) context.Context {
 	return withBrowser(clientauth.From(ctx, address), browser)
 }

@@ -40,13 +40,15 @@ func TestProofThatABrowserOpenedARequest(t *testing.T) {
 			sent            url.Values
 			want            bool
 		}{
-			"the same browser":              {"one", "browser", proof, true},
-			"another browser":               {"one", "thief", proof, false},
-			"a browser without a name":      {"one", "", proof, false},
-			"another request":               {"two", "browser", proof, false},
-			"no proof":                      {"one", "browser", values("client_id", "c"), false},
-			"two proofs":                    {"one", "browser", url.Values{openedParameter: {proof.Get(openedParameter), proof.Get(openedParameter)}}, false},
-			"something else that we sealed": {"one", "browser", values(openedParameter, tickets.Seal([]byte("1"), "opened one other")), false},
+			"the same browser":         {"one", "browser", proof, true},
+			"another browser":          {"one", "thief", proof, false},
+			"a browser without a name": {"one", "", proof, false},
+			"another request":          {"two", "browser", proof, false},
+			"no proof":                 {"one", "browser", values("client_id", "c"), false},
+			"two proofs": {"one", "browser",
+				url.Values{openedParameter: {proof.Get(openedParameter), proof.Get(openedParameter)}}, false},
+			"something else that we sealed": {"one", "browser",
+				values(openedParameter, tickets.Seal([]byte("1"), "opened one other")), false},
 		} {
 			if got := opens(test.digest, test.browser, test.sent); got != test.want {
 				t.Errorf("%s: %t", name, got)

@@ -67,14 +67,16 @@ func (o *OpenIDRequest) readPrompt(form url.Values) error {
 		switch value {
 		case "none", "login", "consent", "select_account":
 		default:
-			return oauth.Refuse("invalid_request", "prompt contains the value %q: the supported values are none, login, consent and select_account.", oauth.Clip(value, 40))
+			return oauth.Refuse("invalid_request", "prompt contains the value %q: the supported values are none, login, "+
+				"consent and select_account.", oauth.Clip(value, 40))
 		}
 	}
 	// OIDC Core §3.1.2.1: none must be the only value.
 	if slices.Contains(o.prompt, "none") && len(o.prompt) > 1 {
 		return oauth.Refuse("invalid_request", "prompt=none must not be combined with another value.")
 	}
-	if display := form.Get("display"); display != "" && !slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
+	if display := form.Get("display"); display != "" &&
+		!slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
 		return oauth.Refuse("invalid_request", "display must be page, popup, touch or wap.")
 	}
 	return nil
@@ -181,7 +183,8 @@ func (p *Authorizations) LoginProof(in *people.SignIn, request url.Values) strin
 // RenewLoginProof returns a value like LoginProof for a session that has become stronger on the way
 // to this request, or "" if kept is not the value of LoginProof for the session as it was. The person
 // may have needed some time to show or to add the second factor.
-func (p *Authorizations) RenewLoginProof(kept string, was *storage.SignedIn, in *people.SignIn, request url.Values) string {
+func (p *Authorizations) RenewLoginProof(kept string, was *storage.SignedIn, in *people.SignIn,
+	request url.Values) string {
 	text, err := p.tickets.Open(kept, loginPurpose(was.Session.Digest, request))
 	if err != nil {
 		return ""

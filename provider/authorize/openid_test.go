@@ -58,8 +58,10 @@ func TestReadClaims(t *testing.T) {
 		{`{"id_token":1}`, "", "", "", "400 invalid_request"},
 		{`{"id_token":{"email":true}}`, "", "", "", "400 invalid_request"},
 		{`{"userinfo":{"a":"` + strings.Repeat("x", maxClaims) + `"}}`, "", "", "", "400 invalid_request"},
-		{`{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, `{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, "email profile", "", "no error"},
-		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
+		{`{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`,
+			`{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, "email profile", "", "no error"},
+		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`,
+			"email", "", "no error"},
 		{`{"userinfo":{"nationality":null,"email":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
 		{`{"verified_claims":{"x":null}}`, "{}", "", "", "no error"},
 		{`{"id_token":{"acr":{"essential":true,"values":["urn:x","` + acr.Password + `"]}}}`, "{}", "", "", "no error"},
@@ -76,7 +78,8 @@ func TestReadClaims(t *testing.T) {
 	} {
 		var o OpenIDRequest
 		err := o.readClaims(values("claims", test.sent), allowed, acr.Values())
-		if oauthtest.Kind(err) != test.err || o.claims != test.kept || strings.Join(o.claimScopes, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
+		if oauthtest.Kind(err) != test.err || o.claims != test.kept || strings.Join(o.claimScopes, " ") != test.told ||
+			strings.Join(o.Subjects, " ") != test.subjects {
 			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.claimScopes, o.Subjects, err)
 		}
 	}

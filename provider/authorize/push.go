@@ -38,7 +38,8 @@ var credentials = [...]string{"client_secret", "client_assertion", "client_asser
 // Push handles a pushed authorization request (RFC 9126 §2). It returns the response and the
 // authenticated application. If client authentication succeeds and a later check fails, it
 // returns the application together with the error.
-func (p *Authorizations) Push(ctx context.Context, r *http.Request, address string) (*PushedRequest, *storage.Application, error) {
+func (p *Authorizations) Push(ctx context.Context, r *http.Request, address string) (*PushedRequest,
+	*storage.Application, error) {
 	ctx = clientauth.From(ctx, address)
 	answer, a, err := p.answerPush(ctx, r)
 	if err != nil {
@@ -49,7 +50,8 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 }
 
 // answerPush is Push for a context that says from which address the request comes.
-func (p *Authorizations) answerPush(ctx context.Context, r *http.Request) (*PushedRequest, *storage.Application, error) {
+func (p *Authorizations) answerPush(ctx context.Context, r *http.Request) (*PushedRequest,
+	*storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, p.clients.UseUnreadAny(ctx, r, err, p.proofs)
@@ -78,7 +80,8 @@ type shown struct {
 }
 
 // push checks and stores the pushed request of an application. It notes its proof.
-func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Values, application storage.Application, sent *shown) (*PushedRequest, error) {
+func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Values, application storage.Application,
+	sent *shown) (*PushedRequest, error) {
 	// RFC 9126 §2.1: a pushed request cannot refer to another one.
 	if form.Has("request_uri") {
 		return nil, oauth.Refuse("invalid_request", "request_uri must not be pushed: send the parameters themselves.")
@@ -96,7 +99,8 @@ func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Val
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: a pushed request has redirect_uri.
 	if policy.HasProfile(application) && parameters.Get("redirect_uri") == "" {
-		return nil, oauth.Refuse("invalid_request", "redirect_uri is missing: the profile of this application requires it in each pushed request.")
+		return nil, oauth.Refuse("invalid_request", "redirect_uri is missing: the profile of this application requires it "+
+			"in each pushed request.")
 	}
 	sent.proof, err = p.bindPushed(r, parameters)
 	sent.verified = sent.proof.Key != ""
@@ -104,12 +108,14 @@ func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Val
 		return nil, err
 	}
 	if len(parameters.Encode()) > maxPushed {
-		e := oauth.Refuse("invalid_request", "The authorization request is longer than %d bytes. Shorten it: state may have at most %d bytes.", oauth.Own(maxPushed), oauth.Own(oauth.MaxState))
+		e := oauth.Refuse("invalid_request", "The authorization request is longer than %d bytes. Shorten it: state may "+
+			"have at most %d bytes.", oauth.Own(maxPushed), oauth.Own(oauth.MaxState))
 		e.Status = http.StatusRequestEntityTooLarge
 		return nil, e
 	}
 	uri := requestURIPrefix + seal.Random(32)
-	request := Request{Parameters: parameters, Signed: signed, pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
+	request := Request{Parameters: parameters, Signed: signed,
+		pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
 	// RFC 9126 §2.1: the request is validated as at the authorization endpoint.
 	a, err := p.check(ctx, request)
 	if err == nil && a.Refused != nil {
@@ -137,7 +143,8 @@ func (p *Authorizations) bindPushed(r *http.Request, parameters url.Values) (pos
 		return proof, err
 	}
 	if said := parameters[dpopKey]; len(said) > 0 && said[0] != "" && !slices.Equal(said, []string{proof.Key}) {
-		return proof, oauth.Refuse("invalid_dpop_proof", "The DPoP proof is signed with another key than the one of dpop_jkt: use one key for both.")
+		return proof, oauth.Refuse("invalid_dpop_proof", "The DPoP proof is signed with another key than the one of "+
+			"dpop_jkt: use one key for both.")
 	}
 	parameters.Set(dpopKey, proof.Key)
 	return proof, nil
@@ -163,8 +170,11 @@ func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Applicat
 	}
 	now := oauth.Now()
 	until := now + oauth.Seconds(p.config.PushedLifetime)
-	err = p.store.AddRequest(ctx, storage.Request{Digest: r.pushed.Digest, ClientID: a.ClientID, Parameters: p.tickets.Seal(text, sealedAs(r.pushed.Digest, a.ClientID)),
-		ChargedTo: policy.RequestsOf(a), Network: network, OpensUntil: until, ExpiresAt: until + unopenedLife}, p.config.MaxPushed, perNetwork, now)
+	err = p.store.AddRequest(ctx,
+		storage.Request{Digest: r.pushed.Digest, ClientID: a.ClientID,
+			Parameters: p.tickets.Seal(text, sealedAs(r.pushed.Digest, a.ClientID)),
+			ChargedTo:  policy.RequestsOf(a), Network: network, OpensUntil: until, ExpiresAt: until + unopenedLife},
+		p.config.MaxPushed, perNetwork, now)
 	if errors.Is(err, storage.ErrFull) {
 		return tooManyPushed(fullWait)
 	}
@@ -204,5 +214,6 @@ func (p *Authorizations) mayPush(a storage.Application, address string) (int, er
 }
 
 func tooManyPushed(wait time.Duration) *oauth.Error {
-	return oauth.Later(http.StatusTooManyRequests, wait, "Too many pushed requests wait for their answer. Try again later. The operator can raise PUSHED_REQUEST_MAX_PENDING.")
+	return oauth.Later(http.StatusTooManyRequests, wait, "Too many pushed requests wait for their answer. Try again "+
+		"later. The operator can raise PUSHED_REQUEST_MAX_PENDING.")
 }

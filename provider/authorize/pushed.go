@@ -37,7 +37,8 @@ func sealedAs(digest, clientID string) string { return "pushed " + digest + " " 
 
 // isPushed reports whether the request names a pushed request.
 func isPushed(sent url.Values) bool {
-	return slices.ContainsFunc(sent["request_uri"], func(uri string) bool { return strings.HasPrefix(uri, requestURIPrefix) })
+	return slices.ContainsFunc(sent["request_uri"],
+		func(uri string) bool { return strings.HasPrefix(uri, requestURIPrefix) })
 }
 
 func wrongRequestURI(format string, args ...any) *oauth.Error {
@@ -46,7 +47,8 @@ func wrongRequestURI(format string, args ...any) *oauth.Error {
 
 // answered returns the error for a pushed request that has its answer.
 func answered() *oauth.Error {
-	return wrongRequestURI("This request was answered already. A request URI works once: go back to the application and begin again.")
+	return wrongRequestURI("This request was answered already. A request URI works once: go back to the application and " +
+		"begin again.")
 }
 
 // openPushed returns the pushed request that a browser opens. Only its own parameters
@@ -56,19 +58,22 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 	for _, name := range []string{"client_id", "request_uri"} {
 		// RFC 9126 §4: the client sends its client_id together with the request URI.
 		if len(sent[name]) != 1 || !oauth.PlainText(sent[name][0]) {
-			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once: a pushed request is opened by client_id and request_uri.", oauth.Own(name))
+			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once: a pushed request is opened by client_id "+
+				"and request_uri.", oauth.Own(name))
 		}
 	}
 	// The two are never used together. A request object is pushed, like the parameters.
 	if sent.Has("request") {
-		return Request{}, oauth.Refuse("invalid_request", "Send either request or request_uri: push the request object if you use both.")
+		return Request{}, oauth.Refuse("invalid_request", "Send either request or request_uri: push the request object if "+
+			"you use both.")
 	}
 	uri, clientID := sent.Get("request_uri"), sent.Get("client_id")
 	digest := seal.Digest(uri)
 	row, err := p.store.Request(ctx, digest)
 	// RFC 9126 §2.2: the request URI works only for the client that pushed the request.
 	if errors.Is(err, storage.ErrNotFound) || err == nil && row.ClientID != clientID {
-		return Request{}, wrongRequestURI("This client has no pushed request with this request_uri, or it has expired. Go back to the application and begin again.")
+		return Request{}, wrongRequestURI("This client has no pushed request with this request_uri, or it has expired. Go " +
+			"back to the application and begin again.")
 	}
 	if err != nil {
 		return Request{}, oauth.Unavailable(err)
@@ -101,7 +106,8 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 			return Request{}, oauth.Unavailable(err)
 		}
 	}
-	return Request{Parameters: parameters, Signed: kept.Signed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation},
+	return Request{Parameters: parameters, Signed: kept.Signed,
+		pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation},
 		opened: opened{digest, url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt, again}}, nil
 }
 
@@ -115,7 +121,8 @@ func (p *Authorizations) checkPushed(a *Authorization) error {
 	}
 	// Everything that the application held was revoked meanwhile, so this request too.
 	if a.pushed.Generation != a.Application.Generation {
-		return wrongRequestURI("The access of the application was revoked after it pushed this request. Go back to the application and begin again.")
+		return wrongRequestURI("The access of the application was revoked after it pushed this request. Go back to the " +
+			"application and begin again.")
 	}
 	return nil
 }

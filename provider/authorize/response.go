@@ -74,7 +74,8 @@ func (p *Authorizations) checkResponseMode(ctx context.Context, a *Authorization
 	// FAPI 2.0 Message Signing §5.3.3: a client can limit itself to some response modes.
 	if own := strings.Fields(a.Application.ResponseModes); len(own) > 0 {
 		may = slices.DeleteFunc(may, func(one string) bool {
-			return !slices.Contains(own, one) && !(one == signedQuery && slices.Contains(own, signedMode)) && !(one == signedMode && slices.Contains(own, signedQuery))
+			return !slices.Contains(own, one) && !(one == signedQuery && slices.Contains(own, signedMode)) &&
+				!(one == signedMode && slices.Contains(own, signedQuery))
 		})
 	}
 	if !slices.Contains(may, mode) {
@@ -95,7 +96,8 @@ func (a *Authorization) readResponseMode() error {
 	// OIDC Form Post §2: a browser sends a form only to a web server. A native application with a
 	// private-use URI scheme cannot receive it.
 	if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
-		return oauth.Refuse("invalid_request", "response_mode=%s needs a redirect URI that begins with https:// or http://.", oauth.Own(mode))
+		return oauth.Refuse("invalid_request", "response_mode=%s needs a redirect URI that begins with https:// or http://.",
+			oauth.Own(mode))
 	}
 	a.OpenID.formPost = true
 	return nil
@@ -107,7 +109,8 @@ func (a *Authorization) readResponseMode() error {
 //
 // JARM §2.3: in these modes a response is signed, so one over the limit is not sent unsigned to the client. The Error
 // has status 429, and is for a page.
-func (p *Authorizations) RefusalToNobody(ctx context.Context, a *Authorization, e *oauth.Error) (redirect.Response, error) {
+func (p *Authorizations) RefusalToNobody(ctx context.Context, a *Authorization, e *oauth.Error) (redirect.Response,
+	error) {
 	switch {
 	case a.sign == nil:
 	case policy.StandingOf(a.Application) == policy.StandingOpen:

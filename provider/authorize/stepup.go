@@ -60,7 +60,8 @@ func (p *Authorizations) readACRValues(a *Authorization, scopes []string) error 
 		a.OpenID.acr = acrRequest{values: supported(strings.Fields(a.Application.DefaultACR), p.config.ACRValues)}
 		return nil
 	}
-	a.OpenID.acr = acrRequest{values: supported(asked, p.config.ACRValues), required: !p.config.OpenID || !slices.Contains(scopes, "openid")}
+	a.OpenID.acr = acrRequest{values: supported(asked, p.config.ACRValues), required: !p.config.OpenID ||
+		!slices.Contains(scopes, "openid")}
 	if a.OpenID.acr.required && len(a.OpenID.acr.values) == 0 {
 		return unsupportedACR("acr_values has no value that this server supports", p.config.ACRValues)
 	}
@@ -90,7 +91,8 @@ func (o *OpenIDRequest) readACRClaim(asked *tokens.ClaimRequest, may []string) e
 }
 
 func unsupportedACR(text string, may []string) *oauth.Error {
-	return oauth.Refuse("unmet_authentication_requirements", "%s: it supports %s.", oauth.Own(text), oauth.Own(strings.Join(may, ", ")))
+	return oauth.Refuse("unmet_authentication_requirements", "%s: it supports %s.", oauth.Own(text),
+		oauth.Own(strings.Join(may, ", ")))
 }
 
 // supported returns those of the values that a login at this server can reach, as may lists them.
@@ -114,5 +116,6 @@ func missingACR(a *Authorization, s *storage.SignedIn) (missing string, required
 
 // unmetACR returns the error for a request that would get a code although the login is too weak.
 func unmetACR() *oauth.Error {
-	return oauth.Refuse("unmet_authentication_requirements", "The person has not signed in as the request or the application requires.")
+	return oauth.Refuse("unmet_authentication_requirements",
+		"The person has not signed in as the request or the application requires.")
 }

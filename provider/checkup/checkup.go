@@ -1,5 +1,6 @@
-// Package checkup looks at a running server from outside, as an application does that reads its metadata (RFC 8414 §3, OIDC Discovery §4)
-// and its keys (RFC 7517 §5). It changes nothing at the server, and its requests are no refused ones of the event log.
+// Package checkup looks at a running server from outside, as an application does that reads its metadata (RFC 8414 §3,
+// OIDC Discovery §4) and its keys (RFC 7517 §5). It changes nothing at the server, and its requests are no refused ones
+// of the event log.
 package checkup
 
 import (
@@ -165,7 +166,8 @@ func (s Site) Look(ctx context.Context) []Finding {
 	}
 	if s.OpenID {
 		found = append(found, s.authorization(ctx))
-		found = append(found, readByLibraries(seen{issuer: s.BaseURL + "/o", document: document, keys: keys, header: first.Header})...)
+		found = append(found,
+			readByLibraries(seen{issuer: s.BaseURL + "/o", document: document, keys: keys, header: first.Header})...)
 	}
 	return found
 }

@@ -26,7 +26,8 @@ type house struct {
 	spoil func(w http.ResponseWriter, r *http.Request, metadata map[string]any, keys []map[string]any) bool
 }
 
-func open(t *testing.T, start func(*httptest.Server), spoil func(http.ResponseWriter, *http.Request, map[string]any, []map[string]any) bool) *house {
+func open(t *testing.T, start func(*httptest.Server),
+	spoil func(http.ResponseWriter, *http.Request, map[string]any, []map[string]any) bool) *house {
 	t.Helper()
 	h := &house{spoil: spoil}
 	h.Server = httptest.NewUnstartedServer(http.HandlerFunc(h.serve))
@@ -38,9 +39,12 @@ func open(t *testing.T, start func(*httptest.Server), spoil func(http.ResponseWr
 func (h *house) serve(w http.ResponseWriter, r *http.Request) {
 	h.asked = append(h.asked, r.Method+" "+r.URL.Path)
 	issuer := h.URL + "/o"
-	metadata := map[string]any{"issuer": issuer, "authorization_endpoint": issuer + "/authorize/", "token_endpoint": issuer + "/token/", "jwks_uri": issuer + "/.well-known/jwks.json",
-		"userinfo_endpoint": issuer + "/userinfo/", "response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"}}
-	keys := []map[string]any{{"kty": "RSA", "kid": "a", "use": "sig", "n": "u1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0_IzW7yWR7QkrmBL7jTKEn5u-qKhbwKfBstIs-bMY2Zkp18gnTxKLxoS2tFczGkPLPgizskuemMghRniWaoLcyehkd3qqGElvW_VDL5AaWTg0nLVkjRo9z-40RQzuVaE8AkAFmxZzow3x-VJYKdjykkJ0iT9wCS0DRTXu269V264Vf_3jvredZiKRkgwlL9xNAwxXFg0x_XFw005UWVRIkdgcKWTjpBP2dPwVZ4WWC-9aGVd-Gyn1o0CLelf4rEjGoXbAAEgAqeGUxrcIlbjXfbcmw", "e": "AQAB"},
+	metadata := map[string]any{"issuer": issuer, "authorization_endpoint": issuer + "/authorize/",
+		"token_endpoint": issuer + "/token/", "jwks_uri": issuer + "/.well-known/jwks.json",
+		"userinfo_endpoint": issuer + "/userinfo/", "response_types_supported": []string{"code"},
+		"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"}}
+	keys := []map[string]any{{"kty": "RSA", "kid": "a", "use": "sig",
+		"n": "u1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0_IzW7yWR7QkrmBL7jTKEn5u-qKhbwKfBstIs-bMY2Zkp18gnTxKLxoS2tFczGkPLPgizskuemMghRniWaoLcyehkd3qqGElvW_VDL5AaWTg0nLVkjRo9z-40RQzuVaE8AkAFmxZzow3x-VJYKdjykkJ0iT9wCS0DRTXu269V264Vf_3jvredZiKRkgwlL9xNAwxXFg0x_XFw005UWVRIkdgcKWTjpBP2dPwVZ4WWC-9aGVd-Gyn1o0CLelf4rEjGoXbAAEgAqeGUxrcIlbjXfbcmw", "e": "AQAB"},
 		{"kty": "OKP", "crv": "Ed25519", "kid": "b", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}}
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	w.Header().Set("Content-Type", "application/json")
@@ -72,7 +76,8 @@ func (h *house) look(t *testing.T, now time.Time) map[string]checkup.Finding {
 	t.Helper()
 	client := h.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return byCheck(t, checkup.Site{BaseURL: h.URL, OpenID: true, Client: client, Now: func() time.Time { return now }}.Look(t.Context()))
+	return byCheck(t, checkup.Site{BaseURL: h.URL, OpenID: true, Client: client,
+		Now: func() time.Time { return now }}.Look(t.Context()))
 }
 
 func byCheck(t *testing.T, found []checkup.Finding) map[string]checkup.Finding {
@@ -119,7 +124,8 @@ func TestEachFaultHasItsFinding(t *testing.T) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 			return true
 		}, "reachable=wrong"},
-		"a login page of the proxy": {func(w http.ResponseWriter, r *http.Request, _ map[string]any, _ []map[string]any) bool {
+		"a login page of the proxy": {func(w http.ResponseWriter, r *http.Request, _ map[string]any,
+			_ []map[string]any) bool {
 			w.WriteHeader(http.StatusForbidden)
 			return true
 		}, "reachable=wrong"},
@@ -127,11 +133,13 @@ func TestEachFaultHasItsFinding(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			return true
 		}, "reachable=wrong"},
-		"paths that do not come through": {func(w http.ResponseWriter, r *http.Request, _ map[string]any, _ []map[string]any) bool {
+		"paths that do not come through": {func(w http.ResponseWriter, r *http.Request, _ map[string]any,
+			_ []map[string]any) bool {
 			w.WriteHeader(http.StatusNotFound)
 			return true
 		}, "reachable=wrong"},
-		"a page in place of the metadata": {func(w http.ResponseWriter, r *http.Request, _ map[string]any, _ []map[string]any) bool {
+		"a page in place of the metadata": {func(w http.ResponseWriter, r *http.Request, _ map[string]any,
+			_ []map[string]any) bool {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte("<!doctype html>\x1b[31m"))
 			return true
@@ -158,7 +166,8 @@ func TestEachFaultHasItsFinding(t *testing.T) {
 			w.Header().Del("Access-Control-Allow-Origin")
 			return false
 		}, "cors=warning"},
-		"the root of the host leads elsewhere": {func(w http.ResponseWriter, r *http.Request, _ map[string]any, _ []map[string]any) bool {
+		"the root of the host leads elsewhere": {func(w http.ResponseWriter, r *http.Request, _ map[string]any,
+			_ []map[string]any) bool {
 			if !strings.HasPrefix(r.URL.Path, "/.well-known/") {
 				return false
 			}
@@ -192,7 +201,8 @@ func TestEachFaultHasItsFinding(t *testing.T) {
 			keys[0]["d"] = "AQAB"
 			return false
 		}, "jwks=wrong"},
-		"a required member is missing": {func(_ http.ResponseWriter, _ *http.Request, m map[string]any, _ []map[string]any) bool {
+		"a required member is missing": {func(_ http.ResponseWriter, _ *http.Request, m map[string]any,
+			_ []map[string]any) bool {
 			delete(m, "subject_types_supported")
 			return false
 		}, "libraries Spring Security=wrong"},
@@ -245,10 +255,12 @@ func TestCertificateAndClock(t *testing.T) {
 		t.Error(got)
 	}
 	for base, want := range map[string]string{
-		"https://127.0.0.1:1": "certificate=warning, reachable=wrong", "http://127.0.0.1:1": "reachable=wrong", "http://intranet.invalid": "certificate=wrong, reachable=wrong",
+		"https://127.0.0.1:1": "certificate=warning, reachable=wrong", "http://127.0.0.1:1": "reachable=wrong",
+		"http://intranet.invalid":                  "certificate=wrong, reachable=wrong",
 		strings.Replace(h.URL, "https", "http", 1): "reachable=wrong",
 	} {
-		if got := weights(byCheck(t, checkup.Site{BaseURL: base, OpenID: true, Client: h.Client(), Now: time.Now}.Look(t.Context()))); got != want {
+		if got := weights(byCheck(t,
+			checkup.Site{BaseURL: base, OpenID: true, Client: h.Client(), Now: time.Now}.Look(t.Context()))); got != want {
 			t.Errorf("%s: %s, want %s", base, got, want)
 		}
 	}
@@ -258,7 +270,8 @@ func TestCertificateAndClock(t *testing.T) {
 // none, it is no fault.
 func TestAnotherServerIsFound(t *testing.T) {
 	h := open(t, plain, nil) // it publishes a and b
-	for ids, want := range map[string]checkup.Weight{"b": checkup.Fine, "c b": checkup.Fine, "c d": checkup.Wrong, "": ""} {
+	for ids, want := range map[string]checkup.Weight{"b": checkup.Fine, "c b": checkup.Fine,
+		"c d": checkup.Wrong, "": ""} {
 		site := checkup.Site{
 			BaseURL: h.URL,
 			OpenID:  true,
@@ -307,10 +320,11 @@ func TestKeysThatLibrariesRefuse(t *testing.T) {
 	}{
 		"an unknown type": {func(k []map[string]any) { k[1]["kty"] = "AKP" }, "libraries Authlib=wrong"},
 		"padding":         {func(k []map[string]any) { k[1]["x"] = fmt.Sprint(k[1]["x"], "=") }, "libraries go-oidc=wrong"},
-		"no modulus":      {func(k []map[string]any) { delete(k[0], "n") }, "libraries Authlib=wrong, libraries go-oidc=wrong"},
-		"one kid twice":   {func(k []map[string]any) { k[1]["kid"] = "a" }, "libraries openid-client=wrong"},
-		"no kid":          {func(k []map[string]any) { delete(k[1], "kid") }, "libraries Authlib=wrong"},
-		"for encryption":  {func(k []map[string]any) { k[0]["use"] = "enc" }, "libraries Spring Security=wrong"},
+		"no modulus": {func(k []map[string]any) { delete(k[0], "n") },
+			"libraries Authlib=wrong, libraries go-oidc=wrong"},
+		"one kid twice":  {func(k []map[string]any) { k[1]["kid"] = "a" }, "libraries openid-client=wrong"},
+		"no kid":         {func(k []map[string]any) { delete(k[1], "kid") }, "libraries Authlib=wrong"},
+		"for encryption": {func(k []map[string]any) { k[0]["use"] = "enc" }, "libraries Spring Security=wrong"},
 	} {
 		h := open(t, plain, func(_ http.ResponseWriter, _ *http.Request, _ map[string]any, keys []map[string]any) bool {
 			test.spoil(keys)
@@ -369,7 +383,9 @@ func TestEachFindingIsOfAListedCheck(t *testing.T) {
 
 // The remedy depends on what answers in place of the server.
 func TestRemedyFitsWhatAnswers(t *testing.T) {
-	for status, want := range map[int]string{http.StatusFound: "to which it redirects", http.StatusForbidden: "needs no sign-in", http.StatusBadGateway: "Start mandate serve", http.StatusNotFound: "pass all paths below BASE_URL"} {
+	for status, want := range map[int]string{http.StatusFound: "to which it redirects",
+		http.StatusForbidden: "needs no sign-in", http.StatusBadGateway: "Start mandate serve",
+		http.StatusNotFound: "pass all paths below BASE_URL"} {
 		h := open(t, plain, func(w http.ResponseWriter, _ *http.Request, _ map[string]any, _ []map[string]any) bool {
 			w.Header().Set("Location", "https://elsewhere.example/")
 			w.WriteHeader(status)

@@ -17,7 +17,8 @@ type seen struct {
 	header   http.Header
 }
 
-// reading is one check that a library makes when it reads the metadata or the keys. It returns what the library refuses, or "".
+// reading is one check that a library makes when it reads the metadata or the keys. It returns what the library
+// refuses, or "".
 type reading struct {
 	library string
 	source  string // the behaviour of the library, or the clause that it holds to
@@ -35,7 +36,8 @@ const (
 // proxyRemedy is for what this server never sends by itself.
 const proxyRemedy = "The server does not send this by itself: look for a proxy that changes or caches the response."
 
-// readings are the strict checks of four libraries. Programs of most languages use one of them, or one that does the same.
+// readings are the strict checks of four libraries. Programs of most languages use one of them, or one that does the
+// same.
 var readings = [...]reading{
 	{
 		goOIDC,
@@ -44,14 +46,18 @@ var readings = [...]reading{
 		"Give applications the issuer of this server, character by character, without a slash at its end.",
 	},
 	{goOIDC, "NewProvider: each known member has its type", wrongTypes, proxyRemedy},
-	{goOIDC, "Verifier: one algorithm of ID tokens is known", noAlgorithm("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"), "Rotate to a key of another kind: mandate keys rotate."},
+	{goOIDC, "Verifier: one algorithm of ID tokens is known",
+		noAlgorithm("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"),
+		"Rotate to a key of another kind: mandate keys rotate."},
 	// It leaves out keys of a type that it does not know.
 	{goOIDC, "RemoteKeySet: each key of a known type can be decoded (RFC 7518 §6)", damaged(true), proxyRemedy},
 
 	{openIDClient, "processDiscoveryResponse: the Content-Type is application/json (RFC 8414 §3.2)", noJSON, proxyRemedy},
-	{openIDClient, "processDiscoveryResponse: the issuer is the same URL", otherURL, "Give applications the issuer of this server, without a slash at its end."},
+	{openIDClient, "processDiscoveryResponse: the issuer is the same URL", otherURL,
+		"Give applications the issuer of this server, without a slash at its end."},
 	{openIDClient, "each endpoint that is used is an absolute URL", relative, proxyRemedy},
-	{openIDClient, "one key alone fits a token: each has another kid (RFC 7517 §4.5)", sameKID, "Retire one of the keys: mandate keys retire."},
+	{openIDClient, "one key alone fits a token: each has another kid (RFC 7517 §4.5)", sameKID,
+		"Retire one of the keys: mandate keys retire."},
 
 	{
 		spring,
@@ -72,9 +78,11 @@ var readings = [...]reading{
 		"Rotate to RS256 or ES256: mandate keys rotate.",
 	},
 
-	{authlib, "JsonWebKey.import_key_set: the type of each key is known", unknownType, "Retire the key: mandate keys retire."},
+	{authlib, "JsonWebKey.import_key_set: the type of each key is known", unknownType,
+		"Retire the key: mandate keys retire."},
 	{authlib, "JsonWebKey.import_key_set: each key has its members", damaged(false), proxyRemedy},
-	{authlib, "parse_id_token: each key has a kid, by which it is found", noKID, "Import the key again: mandate keys import gives it a kid."},
+	{authlib, "parse_id_token: each key has a kid, by which it is found", noKID,
+		"Import the key again: mandate keys import gives it a kid."},
 }
 
 // readByLibraries returns one finding for each library: its first refusal, or that it reads everything.
@@ -87,7 +95,8 @@ func readByLibraries(s seen) []Finding {
 				continue
 			}
 			if wrong := r.wrong(s); wrong != "" {
-				one = Finding{Check: "libraries", Weight: Wrong, About: library, Text: library + " refuses: " + wrong + " (" + r.source + ")", Remedy: r.remedy}
+				one = Finding{Check: "libraries", Weight: Wrong, About: library, Text: library + " refuses: " + wrong + " (" +
+					r.source + ")", Remedy: r.remedy}
 				break
 			}
 		}
@@ -109,7 +118,8 @@ func otherURL(s seen) string {
 	got, _ := s.document["issuer"].(string)
 	a, errA := url.Parse(got)
 	b, errB := url.Parse(s.issuer)
-	if errA != nil || errB != nil || a.Scheme != b.Scheme || !strings.EqualFold(a.Host, b.Host) || a.EscapedPath() != b.EscapedPath() || a.RawQuery != b.RawQuery || a.Fragment != b.Fragment {
+	if errA != nil || errB != nil || a.Scheme != b.Scheme || !strings.EqualFold(a.Host, b.Host) ||
+		a.EscapedPath() != b.EscapedPath() || a.RawQuery != b.RawQuery || a.Fragment != b.Fragment {
 		return otherIssuer(s)
 	}
 	return ""
@@ -117,7 +127,8 @@ func otherURL(s seen) string {
 
 // texts and lists are the members that go-oidc decodes, and their types.
 var (
-	texts = []string{"issuer", "authorization_endpoint", "token_endpoint", "device_authorization_endpoint", "jwks_uri", "userinfo_endpoint"}
+	texts = []string{"issuer", "authorization_endpoint", "token_endpoint", "device_authorization_endpoint", "jwks_uri",
+		"userinfo_endpoint"}
 	lists = []string{"id_token_signing_alg_values_supported"}
 )
 
@@ -160,14 +171,16 @@ func noAlgorithm(known ...string) func(seen) string {
 	}
 }
 
-// missingMember names a member that OIDC Discovery §3 requires. The token endpoint is required without the implicit flow.
+// missingMember names a member that OIDC Discovery §3 requires. The token endpoint is required without the implicit
+// flow.
 func missingMember(s seen) string {
 	for _, name := range []string{"issuer", "authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		if value, _ := s.document[name].(string); value == "" {
 			return name + " is missing"
 		}
 	}
-	for _, name := range []string{"response_types_supported", "subject_types_supported", "id_token_signing_alg_values_supported"} {
+	for _, name := range []string{"response_types_supported", "subject_types_supported",
+		"id_token_signing_alg_values_supported"} {
 		if list, ok := listOf(s.document[name]); !ok || len(list) == 0 {
 			return name + " is missing, or empty"
 		}

@@ -16,9 +16,12 @@ func TestOtherFormsOfAFaultHaveItsFinding(t *testing.T) {
 		spoil func(h http.Header, metadata, key map[string]any)
 		want  string
 	}{
-		"CORS joined by a proxy": {func(h http.Header, _, _ map[string]any) { h.Set("Access-Control-Allow-Origin", "*, *") }, "cors=wrong"},
-		"a secret key":           {func(_ http.Header, _, key map[string]any) { key["k"] = "AQAB" }, "jwks=wrong"},
-		"keys elsewhere":         {func(_ http.Header, m, _ map[string]any) { m["jwks_uri"] = "https://elsewhere.example/jwks.json" }, "endpoints=wrong"},
+		"CORS joined by a proxy": {func(h http.Header, _, _ map[string]any) { h.Set("Access-Control-Allow-Origin", "*, *") },
+			"cors=wrong"},
+		"a secret key": {func(_ http.Header, _, key map[string]any) { key["k"] = "AQAB" }, "jwks=wrong"},
+		"keys elsewhere": {func(_ http.Header, m, _ map[string]any) {
+			m["jwks_uri"] = "https://elsewhere.example/jwks.json"
+		}, "endpoints=wrong"},
 	} {
 		h := open(t, plain, func(w http.ResponseWriter, _ *http.Request, m map[string]any, keys []map[string]any) bool {
 			test.spoil(w.Header(), m, keys[0])

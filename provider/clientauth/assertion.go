@@ -48,13 +48,15 @@ func readAssertion(form url.Values, header bool) (credentials, error) {
 	case header || form.Has("client_secret"):
 		return credentials{}, oauth.Refuse(
 			"invalid_request",
-			"The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.",
+			"The client authenticates in more than one way: use either the client assertion, or the Authorization header, or "+
+				"client_secret.",
 		)
 	// RFC 7523 §2.2: this is the only type.
 	case form.Get("client_assertion_type") != AssertionType:
 		return credentials{}, invalidClient("client_assertion_type must be %s.", oauth.Own(AssertionType))
 	case form.Get("client_assertion") == "":
-		return credentials{}, invalidClient("client_assertion is missing: it is the JWT that client_assertion_type announces.")
+		return credentials{},
+			invalidClient("client_assertion is missing: it is the JWT that client_assertion_type announces.")
 	}
 	return credentials{id: form.Get("client_id"), assertion: form.Get("client_assertion")}, nil
 }
@@ -154,7 +156,8 @@ func (one *assertion) checkPurpose() error {
 	for _, name := range ofRequests {
 		if _, there := one.claims[name]; there {
 			return invalidClient(
-				"The client assertion has the claim %s, as a request object has: leave it out, or send the typ client-authentication+jwt.",
+				"The client assertion has the claim %s, as a request object has: leave it out, or send the typ "+
+					"client-authentication+jwt.",
 				oauth.Own(name),
 			)
 		}
@@ -224,7 +227,8 @@ func (p *Checks) MayVerify(ctx context.Context, a storage.Application, what stri
 	if wait > 0 {
 		return oauth.Later(
 			http.StatusTooManyRequests, wait,
-			"Too many signatures of applications for which nobody is responsible came from this network. Wait a little, then try again.",
+			"Too many signatures of applications for which nobody is responsible came from this network. Wait a little, then "+
+				"try again.",
 		)
 	}
 	return nil
@@ -246,7 +250,8 @@ func (c *Caller) afterUse(err error) error {
 		c.unused = nil
 	}
 	if errors.Is(err, storage.ErrSpent) {
-		refused, was := error(invalidClient("An assertion with this jti was used already: make a new assertion for each request.")), c.Application
+		refused, was := error(invalidClient("An assertion with this jti was used already: make a new assertion for each "+
+			"request.")), c.Application
 		c.Application = nil
 		if was != nil {
 			refused = refusalOf(*was, refused)
@@ -276,7 +281,8 @@ func (p *Checks) verifyAssertion(ctx context.Context, one *assertion) error {
 	_, err := verifier.Verify(one.sent.assertion)
 	if errors.Is(err, jose.ErrInvalid) && one.algorithm == "" { // Keys was not called
 		return invalidClient(
-			"The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.",
+			"The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or "+
+				"client-authentication+jwt, and no crit.",
 			oauth.Own(strings.Join(allAlgorithms, ", ")),
 		)
 	}
@@ -395,5 +401,6 @@ func (p *Checks) wrongAssertion(ctx context.Context, one *assertion) error {
 	if err != nil {
 		return err
 	}
-	return invalidClient("There is no client with this id that has registered the key of this assertion: check iss and sub, the registered method and algorithm, the registered keys, and the kid in the header.").Because(one.cause)
+	return invalidClient("There is no client with this id that has registered the key of this assertion: check iss and " +
+		"sub, the registered method and algorithm, the registered keys, and the kid in the header.").Because(one.cause)
 }

@@ -31,11 +31,13 @@ func checkAssertionTimes(claims jose.Claims, now int64) error {
 			"The client assertion needs the claim exp, a time at most %d seconds ahead.", oauth.Own(maxAssertionLife),
 		)
 	case expires <= now:
-		return invalidClient("The client assertion has expired: make a new one for each request, and check the clock of the client.")
+		return invalidClient("The client assertion has expired: make a new one for each request, and check the clock of " +
+			"the client.")
 	// RFC 7523 §3: exp that is too far ahead may be refused.
 	case expires > now+maxAssertionLife+maxAhead:
 		return invalidClient(
-			"The claim exp of the client assertion is more than %d seconds ahead. It is in seconds since 1970, not in milliseconds.",
+			"The claim exp of the client assertion is more than %d seconds ahead. It is in seconds since 1970, not in "+
+				"milliseconds.",
 			oauth.Own(maxAssertionLife),
 		)
 	}
@@ -82,7 +84,8 @@ func (p *Checks) checkAudience(a storage.Application, claims jose.Claims, endpoi
 	case a.EndpointAudience && p.isEndpoint(strings.TrimSuffix(aud, "/"), endpoint):
 		if _, known := p.warned.LoadOrStore(a.ID, true); !known {
 			p.log.Warn(
-				"an application signs assertions for the address of an endpoint: let it use the issuer as aud, and switch the exception off",
+				"an application signs assertions for the address of an endpoint: let it use the issuer as aud, and switch the "+
+					"exception off",
 				"client", a.ClientID,
 			)
 		}

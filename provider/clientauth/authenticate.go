@@ -102,7 +102,8 @@ func (c credentials) explain(err error) error {
 		return err
 	}
 	told := *e
-	told.Description += " The client id and the secret were form-decoded: percent-encode each + and % in them before joining them (RFC 6749, 2.3.1)."
+	told.Description += " The client id and the secret were form-decoded: percent-encode each + and % in them before " +
+		"joining them (RFC 6749, 2.3.1)."
 	return &told
 }
 

@@ -98,7 +98,8 @@ func (p *Checks) proveIssued(ctx context.Context, a storage.Application, sent cr
 	until, err := shown.Verify(p.config.Authorities)
 	if err != nil {
 		return certificateProblem(
-			"The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.",
+			"The client certificate is not valid now, is not for clients, or was not issued by an authority that this server "+
+				"accepts.",
 			err,
 		).Because(comparison(a, shown))
 	}
@@ -114,9 +115,10 @@ func (p *Checks) proveIssued(ctx context.Context, a storage.Application, sent cr
 // matches compares the subject of a certificate with the registered one, which can change at any time.
 func matches(a storage.Application, shown *mtls.Certificate) error {
 	if !CertificateSubject(a.CertificateSubject).Matches(shown) {
-		return invalidClient("The client certificate does not have the subject that is registered for this application.").Because(comparison(
-			a, shown,
-		))
+		return invalidClient("The client certificate does not have the subject that is registered for this application.").
+			Because(comparison(
+				a, shown,
+			))
 	}
 	return nil
 }

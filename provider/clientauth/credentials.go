@@ -47,7 +47,9 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 		return credentials{}, oauth.Refuse("invalid_request", "client_id in the body is not the client that authenticates.")
 	}
 	if basic.secret == "" {
-		return credentials{}, invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization header.")
+		return credentials{},
+			invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization " +
+				"header.")
 	}
 	return basic, nil
 }

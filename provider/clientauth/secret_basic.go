@@ -44,7 +44,9 @@ func parseBasic(header string) (credentials, error) {
 		secret, err = url.QueryUnescape(secret)
 	}
 	if err != nil || !oauth.PlainText(id) || !oauth.PlainText(secret) {
-		return credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
+		return credentials{},
+			invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining " +
+				"them (RFC 6749, 2.3.1).")
 	}
 	return credentials{id: id, secret: secret, decoded: decoded}, nil
 }

@@ -27,8 +27,8 @@ var secretJWT = Method{
 // §3.2).
 const MinHMACSecretBytes = 32
 
-// proveWithoutAssertion refuses a client that signs assertions and has sent none. A wrong secret is refused like that of
-// any client, and a right one because of the method.
+// proveWithoutAssertion refuses a client that signs assertions and has sent none. A wrong secret is refused like that
+// of any client, and a right one because of the method.
 func (p *Checks) proveWithoutAssertion(ctx context.Context, a storage.Application, sent credentials) error {
 	if sent.secret == "" {
 		return invalidClient("This application is confidential: it must send a client assertion.")
@@ -38,7 +38,8 @@ func (p *Checks) proveWithoutAssertion(ctx context.Context, a storage.Applicatio
 
 // HMACSecret returns the client secret, whose bytes are the key for HS256 (OIDC Core
 // §10.1). While two secrets work, it returns the one that the client has used in the
-// request that it has sent, if by is this client. It returns an error if the secret is stored as a hash or is too short.
+// request that it has sent, if by is this client. It returns an error if the secret is stored as a hash or is too
+// short.
 func (p *Checks) HMACSecret(by *Caller, a storage.Application) (string, error) {
 	if !Readable(a.Secret) {
 		return "", errors.New("HS256 needs the client secret, but the server keeps only a hash of it")
@@ -49,7 +50,8 @@ func (p *Checks) HMACSecret(by *Caller, a storage.Application) (string, error) {
 		return by.secret, nil
 	} else if by != nil && by.secret != "" {
 		return "", invalidClient(
-			"HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.",
+			"HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new "+
+				"secret.",
 			oauth.Own(MinHMACSecretBytes),
 		)
 	}

@@ -46,8 +46,10 @@ func (p *Checks) proveRegistered(ctx context.Context, a storage.Application, sen
 		p.find.Used(a, kid)
 		return nil
 	case err == nil || errors.Is(err, jose.ErrInvalid):
-		return invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application.").
-			Because(errors.New("it has " + namesOn(shown) + " and x5t#S256 " + shown.Thumbprint() + ", and registered are " + registeredKeys(known)))
+		return invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this " +
+			"application.").
+			Because(errors.New("it has " + namesOn(shown) + " and x5t#S256 " + shown.Thumbprint() + ", and registered are " +
+				registeredKeys(known)))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, keysets.ErrBusy):

@@ -13,7 +13,8 @@ import (
 
 // What was verified is remembered for one application and one chain, until it expires.
 func TestVerifiedChains(t *testing.T) {
-	leaf, one, other := &x509.Certificate{Raw: []byte("leaf")}, &x509.Certificate{Raw: []byte("one")}, &x509.Certificate{Raw: []byte("other")}
+	leaf, one, other := &x509.Certificate{Raw: []byte("leaf")}, &x509.Certificate{Raw: []byte("one")},
+		&x509.Certificate{Raw: []byte("other")}
 	a := storage.Application{ID: "a"}
 	synctest.Test(t, func(t *testing.T) {
 		v := &verified{}

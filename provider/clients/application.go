@@ -43,7 +43,8 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	if looksLikeDocument(r.ClientID) {
 		found.Add(
 			"client_id",
-			"A client id that is a URL belongs to a client with a metadata document, which nobody needs to register: allow it with OPEN_CLIENTS.",
+			"A client id that is a URL belongs to a client with a metadata document, which nobody needs to register: allow it "+
+				"with OPEN_CLIENTS.",
 		)
 	} else if len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c < ' ' || c > '~' }) ||
 		strings.TrimSpace(r.ClientID) != r.ClientID {
@@ -90,7 +91,8 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	if errors.Is(err, storage.ErrFull) {
 		found.Add(
 			"name",
-			"You have reached the limit of %d applications. Delete one that you do not need, or ask an administrator to take one over.",
+			"You have reached the limit of %d applications. Delete one that you do not need, or ask an administrator to take "+
+				"one over.",
 			most,
 		)
 		return nil, found
@@ -232,7 +234,8 @@ func (p *Clients) update(
 	if policy.FollowsDocument(a) {
 		found.Add(
 			"name",
-			"The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.",
+			"The metadata document at its client ID describes this application, and changes it again at the next approval. "+
+				"Take the application over first.",
 		)
 		return nil, found
 	}
@@ -315,7 +318,8 @@ func (p *Clients) Change(
 		return nil, err
 	}
 	method := r.Authentication.Method
-	if one, known := clientauth.MethodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential && one.Needs == clientauth.ReadableSecret && a.Secret == "" {
+	if one, known := clientauth.MethodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential &&
+		one.Needs == clientauth.ReadableSecret && a.Secret == "" {
 		r.HashClientSecret = false // a new secret is made, which must stay readable
 	}
 	version := a.Version

@@ -48,7 +48,8 @@ func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Applicati
 	}
 	literal, err := netip.ParseAddr(host)
 	if err == nil && !calls.Allows(literal) {
-		return "has an address in a network that this server does not call: its operator can add the network to OUTBOUND_ALLOWED_NETWORKS"
+		return "has an address in a network that this server does not call: its operator can add the network to " +
+			"OUTBOUND_ALLOWED_NETWORKS"
 	}
 	return ""
 }
@@ -72,7 +73,8 @@ func (p *Clients) wrongFetchedURI(uri string, was storage.Application) string {
 // SharedHost reports whether a URL has the host of one of the redirect URIs.
 func SharedHost(raw string, uris []string) bool {
 	host := hostOfURL(raw)
-	return host != "" && slices.ContainsFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, "https:") && hostOfURL(uri) == host })
+	return host != "" &&
+		slices.ContainsFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, "https:") && hostOfURL(uri) == host })
 }
 
 // hostOfURL returns the host of a URL in lower case, or "" if a browser could read another one.
@@ -117,7 +119,8 @@ func (p *Clients) checkRedirectURIs(found *oauth.Invalid, actor policy.Actor, r 
 // redirectCheck returns what checks the redirect URIs of a registration. known are those that the application has
 // already. Only somebody with administrator rights registers a weak one, and only for an application for which such a
 // person is responsible. It stays registered when that changes, and has no effect then (policy.Effective).
-func (p *Clients) redirectCheck(actor policy.Actor, r Registration, was storage.Application, known string) func(string) string {
+func (p *Clients) redirectCheck(actor policy.Actor, r Registration, was storage.Application,
+	known string) func(string) string {
 	rules, vouched := p.Redirects(was), p.Redirects(was)
 	vouched.Vouched = true
 	may := actor.Administers() && p.rules.AllowanceOf(was).AdministratorRights

@@ -75,7 +75,8 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 	if one.Needs == clientauth.Certificate && said.Method != was.AuthMethod && !p.Offers(said.Method) {
 		found.Add(
 			"auth_method",
-			"This server gets no certificates: its operator can set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy.",
+			"This server gets no certificates: its operator can set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse "+
+				"proxy.",
 		)
 	}
 	p.checkCertificate(found, said, was, one.Needs == clientauth.Subject)
@@ -149,17 +150,20 @@ func wrongKeys(text []byte, algorithms []string, needed bool, bits int) string {
 		}
 		seen[k.ID] = true
 		if k.Weak() {
-			return "The set has an RSA key with less than 2048 or more than 8192 bits, or with another public exponent than 65537: make a new key."
+			return "The set has an RSA key with less than 2048 or more than 8192 bits, or with another public exponent than " +
+				"65537: make a new key."
 		}
 		if k.Bits() > bits {
 			return fmt.Sprintf(
-				"The set has an RSA key of %d bits. Only an application that an administrator is responsible for may have one of more than %d: make a new key.",
+				"The set has an RSA key of %d bits. Only an application that an administrator is responsible for may have one of "+
+					"more than %d: make a new key.",
 				k.Bits(), bits,
 			)
 		}
 		// RFC 7517 §4.7: the first certificate in x5c is for the key.
 		if len(k.Chain) > 0 && k.Certificate() == nil {
-			return "The set has a key whose x5c does not begin with a certificate for it: put the certificate there in Base64, without the lines of PEM, and the members of its public key beside it."
+			return "The set has a key whose x5c does not begin with a certificate for it: put the certificate there in " +
+				"Base64, without the lines of PEM, and the members of its public key beside it."
 		}
 		usable = usable || k.Public() != nil && slices.ContainsFunc(algorithms, k.Supports)
 		// RFC 7515 §4.1.4: with two keys of one kind, a JWT without kid does not say which one it is
@@ -167,7 +171,8 @@ func wrongKeys(text []byte, algorithms []string, needed bool, bits int) string {
 		if k.ID == "" && k.Public() != nil && slices.ContainsFunc(set.Keys, func(other jose.JWK) bool {
 			return other.Type == k.Type && other.Public() != nil && other.Thumbprint() != k.Thumbprint()
 		}) {
-			return "The set has several keys of the type " + k.Type + ", and one of them has no kid: give each key its own kid, and name it in the header of each JWT."
+			return "The set has several keys of the type " + k.Type + ", and one of them has no kid: give each key its own " +
+				"kid, and name it in the header of each JWT."
 		}
 	}
 	if needed && !usable {

@@ -20,9 +20,11 @@ func TestSubjectOfNoMember(t *testing.T) {
 	config := clientauth.Config{Authorities: x509.NewCertPool()}
 	p := &Clients{Checks: clientauth.New(config, clientauth.Parts{}, clientauth.Applications{})}
 	for subject, want := range map[string]string{
-		"bank.example": "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
-		"cn=bank":      "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
-		"san_dns=*":    "The value must be a host name without a wildcard, in its ASCII form.",
+		"bank.example": "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or " +
+			"san_email in place of san_dns.",
+		"cn=bank": "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or " +
+			"san_email in place of san_dns.",
+		"san_dns=*": "The value must be a host name without a wildcard, in its ASCII form.",
 	} {
 		found := &oauth.Invalid{}
 		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, true)

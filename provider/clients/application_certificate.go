@@ -9,7 +9,8 @@ import (
 	"mandate/storage"
 )
 
-const subjectForm = "write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns"
+const subjectForm = "write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place " +
+	"of san_dns"
 
 // checkCertificate checks the subject of a client's certificate. needed says that the
 // application authenticates with one.
@@ -25,7 +26,8 @@ func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, wa
 	case !p.Offers(clientauth.MethodCertificate):
 		found.Add(
 			field,
-			"This server accepts no certificates: its operator can name the authorities that issue them with MTLS_CLIENT_AUTHORITIES_FILE.",
+			"This server accepts no certificates: its operator can name the authorities that issue them with "+
+				"MTLS_CLIENT_AUTHORITIES_FILE.",
 		)
 	default:
 		named := clientauth.CertificateSubject(subject)

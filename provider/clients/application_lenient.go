@@ -39,7 +39,8 @@ func lenients(r *Registration, was storage.Application) []lenient {
 			"",
 		},
 		{"claims_in_id_token", &r.ClaimsInIDToken, was.ClaimsInIDToken, policy.ClaimsOn, policy.ClaimsValues(),
-			"Only an administrator may put the claims of the scopes into the ID token. The application can read them at the UserInfo endpoint.", ""},
+			"Only an administrator may put the claims of the scopes into the ID token. The application can read them at the " +
+				"UserInfo endpoint.", ""},
 		{
 			"pkce",
 			&r.PKCE,

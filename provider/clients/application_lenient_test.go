@@ -42,14 +42,15 @@ func TestLenientValues(t *testing.T) {
 		want    string // a part of each message; "": none is refused
 		only    string // the one field that is refused; "": all are
 	}{
-		"an administrator, loose":          {policy.Operator(), loose, storage.Application{}, true, "", ""},
-		"an administrator, for a stranger": {policy.Operator(), loose, storage.Application{}, false, "take it over first", ""},
-		"a person, loose":                  {person, loose, storage.Application{}, true, "Only an administrator may", ""},
-		"a person, strict":                 {person, strict, storage.Application{}, false, "", ""},
-		"a person, nothing":                {person, Registration{}, was, true, "", ""},
-		"a person, as it was":              {person, loose, was, true, "", ""},
-		"unknown":                          {policy.Operator(), unknown, storage.Application{}, true, "is not supported", ""},
-		"a public application":             {policy.Operator(), public, was, true, "has no secret, so it needs PKCE", "pkce"},
+		"an administrator, loose": {policy.Operator(), loose, storage.Application{}, true, "", ""},
+		"an administrator, for a stranger": {policy.Operator(), loose, storage.Application{}, false,
+			"take it over first", ""},
+		"a person, loose":      {person, loose, storage.Application{}, true, "Only an administrator may", ""},
+		"a person, strict":     {person, strict, storage.Application{}, false, "", ""},
+		"a person, nothing":    {person, Registration{}, was, true, "", ""},
+		"a person, as it was":  {person, loose, was, true, "", ""},
+		"unknown":              {policy.Operator(), unknown, storage.Application{}, true, "is not supported", ""},
+		"a public application": {policy.Operator(), public, was, true, "has no secret, so it needs PKCE", "pkce"},
 	} {
 		found := &oauth.Invalid{}
 		checkLenient(found, test.actor, &test.r, test.was, policy.Allowance{AdministratorRights: test.vouched})

@@ -36,7 +36,8 @@ func ResponseModes() []string {
 func (p *Clients) checkMessages(found *oauth.Invalid, r Registration, was storage.Application) {
 	said := r.Messages
 	if said.ObjectAlgorithm != "" && !slices.Contains(ObjectAlgorithms(), said.ObjectAlgorithm) {
-		found.Add("object_algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(said.ObjectAlgorithm, 40), oauth.OneOf(ObjectAlgorithms()))
+		found.Add("object_algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(said.ObjectAlgorithm, 40),
+			oauth.OneOf(ObjectAlgorithms()))
 	}
 	// The server could verify no request of this application.
 	if said.RequireSigned && r.Authentication.JWKS == "" && r.Authentication.JWKSURI == "" {
@@ -44,18 +45,21 @@ func (p *Clients) checkMessages(found *oauth.Invalid, r Registration, was storag
 	}
 	// JARM §3: the algorithm none is not allowed.
 	if said.ResponseAlgorithm != "" && !slices.Contains(jose.Algorithms(), said.ResponseAlgorithm) {
-		found.Add("response_algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(said.ResponseAlgorithm, 40), oauth.OneOf(jose.Algorithms()))
+		found.Add("response_algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(said.ResponseAlgorithm, 40),
+			oauth.OneOf(jose.Algorithms()))
 	}
 	for _, mode := range said.ResponseModes {
 		if !slices.Contains(ResponseModes(), mode) {
-			found.Add("response_modes", "There is no response mode %q on this server: use %s.", oauth.Clip(mode, 40), oauth.OneOf(ResponseModes()))
+			found.Add("response_modes", "There is no response mode %q on this server: use %s.", oauth.Clip(mode, 40),
+				oauth.OneOf(ResponseModes()))
 		}
 	}
 	registered := oauth.Lines(was.RequestURIs)
 	switch {
 	case oauth.SameSet(said.RequestURIs, registered):
 	case !p.config.ObjectsByReference && !oauth.Covers(registered, said.RequestURIs):
-		found.Add("request_uris", "This server reads no request objects at an address: its operator can allow it with REQUEST_OBJECTS_BY_REFERENCE.")
+		found.Add("request_uris", "This server reads no request objects at an address: its operator can allow it with "+
+			"REQUEST_OBJECTS_BY_REFERENCE.")
 	default:
 		checkURIs(found, "request_uris", said.RequestURIs, func(uri string) string { return p.wrongRequestURI(uri, was) })
 	}
@@ -74,7 +78,8 @@ func (p *Clients) wrongRequestURI(uri string, was storage.Application) string {
 // MessagesFrom returns what the metadata of a client says. It leaves out the response modes that
 // this server does not have, and the addresses of request objects if the server reads none.
 func (p *Clients) MessagesFrom(c *metadata.Client) Messages {
-	said := Messages{c.RequestAlgorithm, c.RequireSigned, c.RequestURIs, c.ResponseAlgorithm, oauth.Narrow(c.ResponseModes, ResponseModes())}
+	said := Messages{c.RequestAlgorithm, c.RequireSigned, c.RequestURIs, c.ResponseAlgorithm,
+		oauth.Narrow(c.ResponseModes, ResponseModes())}
 	if !p.config.ObjectsByReference {
 		said.RequestURIs = nil
 	}

@@ -55,7 +55,8 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Regist
 	} else if r.Pairwise && !onDevice(r) && r.withoutRedirect(was) {
 		found.Add(
 			"pairwise",
-			"Pairwise subjects are derived from the host of the redirect URIs, and a grant type of this application needs no redirect URI. Use authorization_code alone, or let an administrator be responsible for the application.",
+			"Pairwise subjects are derived from the host of the redirect URIs, and a grant type of this application needs no "+
+				"redirect URI. Use authorization_code alone, or let an administrator be responsible for the application.",
 		)
 	}
 	check := p.redirectCheck(actor, r, was, was.PostLogoutURIs)

@@ -58,7 +58,8 @@ func TestAttackSectors(t *testing.T) {
 		{"from a website to this computer", registration(true, "http://localhost/cb"),
 			"localhost", "loopback own", "https://localhost.example/cb"},
 	} {
-		if got := sectorOf(test.r, storage.Application{ClientID: "own", Sector: test.was, RedirectURIs: test.had}); got != test.want {
+		if got := sectorOf(test.r,
+			storage.Application{ClientID: "own", Sector: test.was, RedirectURIs: test.had}); got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
 		}
 	}

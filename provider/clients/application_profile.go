@@ -102,7 +102,8 @@ func requirements(r *Registration, was storage.Application) []requirement {
 			"refresh tokens that are not rotated: choose off (kept), or leave it to the server",
 			func() { r.RefreshRotation = "" },
 		},
-		// FAPI 2.0 Security Profile leaves it open. What its parties know about a person stays at UserInfo, behind a bound token.
+		// FAPI 2.0 Security Profile leaves it open. What its parties know about a person stays at UserInfo, behind a bound
+		// token.
 		{
 			"claims_in_id_token",
 			r.ClaimsInIDToken != policy.ClaimsOn,
@@ -138,7 +139,8 @@ func requirements(r *Registration, was storage.Application) []requirement {
 // profileConstraint returns the sender constraint that a profile sets for a client that
 // authenticates by this method, if nobody said another one.
 func profileConstraint(method string) string {
-	if one, known := clientauth.MethodOf(method); known && (one.Needs == clientauth.Subject || one.Needs == clientauth.Certificate) {
+	if one, known := clientauth.MethodOf(method); known &&
+		(one.Needs == clientauth.Subject || one.Needs == clientauth.Certificate) {
 		return possession.Certificate
 	}
 	return possession.DPoP

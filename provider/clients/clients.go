@@ -127,7 +127,8 @@ func (p *Clients) Client(ctx context.Context, clientID string) (storage.Applicat
 		return p.rules.Effective(a), err
 	}
 	return p.applications.Get(ctx, clientID, read, func(a storage.Application) bool {
-		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs)+len(a.RequestURIs)+len(a.Metadata)+len(a.JWKS)+len(a.JWKSURI) <= copyBytes
+		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs)+len(a.RequestURIs)+len(a.Metadata)+len(a.JWKS)+
+			len(a.JWKSURI) <= copyBytes
 	})
 }
 

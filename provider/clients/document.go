@@ -97,7 +97,8 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case unknown && !p.config.Open.Documents():
 		return a, oauth.Refuse(
 			"invalid_client",
-			"No application with this client_id is registered here, and this server reads no metadata documents of clients: its operator can allow them with OPEN_CLIENTS.",
+			"No application with this client_id is registered here, and this server reads no metadata documents of clients: "+
+				"its operator can allow them with OPEN_CLIENTS.",
 		)
 	case unknown:
 		a = documentClient(clientID)
@@ -241,7 +242,8 @@ func describedBy(a storage.Application) described {
 
 // describe returns an application as its document describes it.
 func (d described) describe(a storage.Application) storage.Application {
-	a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata = d.name, policy.Public, d.grants, d.redirects, d.scopes, d.metadata
+	a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata = d.name, policy.Public, d.grants,
+		d.redirects, d.scopes, d.metadata
 	a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI = d.method, d.algorithm, d.jwks, d.jwksURI
 	// CIMD-02 §8.2: a client whose document has a method with a key must use it.
 	if d.method != "" {
@@ -249,7 +251,8 @@ func (d described) describe(a storage.Application) storage.Application {
 	}
 	a.AccessTokenFormat, a.RequirePushed, a.SenderConstraint = policy.FormatOpaque, d.requirePushed, d.constraint
 	a.IntrospectionAlg, a.DefaultACR = d.introspection, d.defaultACR
-	a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes = d.objectAlgorithm, d.requestURIs, d.requireSigned, d.responseAlgorithm, d.responseModes
+	a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes = d.objectAlgorithm,
+		d.requestURIs, d.requireSigned, d.responseAlgorithm, d.responseModes
 	return a
 }
 
@@ -281,7 +284,8 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 		)
 	// CIMD-02 §4.1: there is no way to agree on a secret.
 	case c.Sent("client_secret"), c.Sent("client_secret_expires_at"):
-		return described{}, documents.Invalid("has client_secret or client_secret_expires_at: remove it, because everybody can read the document")
+		return described{}, documents.Invalid("has client_secret or client_secret_expires_at: remove it, because everybody " +
+			"can read the document")
 	case p.documentMethod(c) == "unusable":
 		return described{}, documents.Invalid(
 			"has token_endpoint_auth_method %s: for such a client this server supports only none, %s",
@@ -293,7 +297,8 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	case name.Err() != nil:
 		return described{}, documents.Invalid("has a client_name that people could misread. %s", name.At("client_name"))
 	case !slices.Contains(c.GrantTypes, policy.GrantCode):
-		return described{}, documents.Invalid("has no authorization_code in grant_types, which is the only grant type for such a client")
+		return described{}, documents.Invalid("has no authorization_code in grant_types, which is the only grant type for " +
+			"such a client")
 	}
 	var usable, problems []string
 	for _, uri := range c.RedirectURIs {
@@ -410,9 +415,10 @@ func (p *Clients) addDescribed(ctx context.Context, a *storage.Application) erro
 			return storage.ErrConflict
 		}
 		return &oauth.Error{
-			Status:      http.StatusServiceUnavailable,
-			Code:        "temporarily_unavailable",
-			Description: "This server has as many applications with a metadata document as it may have (OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application.",
+			Status: http.StatusServiceUnavailable,
+			Code:   "temporarily_unavailable",
+			Description: "This server has as many applications with a metadata document as it may have " +
+				"(OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application.",
 		}
 	}
 	return err

@@ -131,7 +131,8 @@ func (p *Clients) storeAuthentication(ctx context.Context, a storage.Application
 		return nil
 	}
 	now, was := told.describe(row), row
-	row.ClientType, row.AuthMethod, row.AuthAlgorithm, row.JWKS, row.JWKSURI, row.UpdatedAt = now.ClientType, now.AuthMethod, now.AuthAlgorithm, now.JWKS, now.JWKSURI, oauth.Now()
+	row.ClientType, row.AuthMethod, row.AuthAlgorithm, row.JWKS, row.JWKSURI, row.UpdatedAt = now.ClientType,
+		now.AuthMethod, now.AuthAlgorithm, now.JWKS, now.JWKSURI, oauth.Now()
 	err = p.store.UpdateApplication(
 		events.Attach(ctx, ChangeEvents(was, row, &origin.Actor{Kind: origin.Server})...), row, was,
 	)

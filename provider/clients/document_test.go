@@ -117,22 +117,26 @@ func TestCIMD02_4_document(t *testing.T) {
 		}},
 		{
 			"a client that may authenticate",
-			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"],"jwks_uri":"https://client.example/jwks"`),
+			documentOf(
+				`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"],"jwks_uri":"https://client.example/jwks"`),
 			described{name: "client.example", redirects: cb, method: "private_key_jwt", jwksURI: "https://client.example/jwks"},
 		},
 		{
 			"a client that prefers no authentication",
-			documentOf(`,"token_endpoint_auth_method":"client_secret_post","token_endpoint_auth_methods_supported":["client_secret_post","none","private_key_jwt"]`),
+			documentOf(
+				`,"token_endpoint_auth_method":"client_secret_post","token_endpoint_auth_methods_supported":["client_secret_post","none","private_key_jwt"]`),
 			described{name: "client.example", redirects: cb},
 		},
 		{
 			"a client that may authenticate, without keys",
-			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"]`),
+			documentOf(
+				`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"]`),
 			described{name: "client.example", redirects: cb},
 		},
 		{
 			"private_key_jwt alone",
-			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"ES256","jwks_uri":"https://client.example/jwks"`),
+			documentOf(
+				`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"ES256","jwks_uri":"https://client.example/jwks"`),
 			described{
 				name:      "client.example",
 				redirects: cb,
@@ -165,7 +169,8 @@ func TestCIMD02_4_document(t *testing.T) {
 		}},
 		{
 			"redirect URIs of which this server accepts some",
-			`{"client_id":"` + documentID + `","redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","http://localhost/callback","http://127.0.0.1/","https://vscode.dev/redirect","https://elsewhere.example/cb","http://client.example/cb","other://x/y","javascript:alert(1)","` + cb + `#f"]}`,
+			`{"client_id":"` + documentID +
+				`","redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","http://localhost/callback","http://127.0.0.1/","https://vscode.dev/redirect","https://elsewhere.example/cb","http://client.example/cb","other://x/y","javascript:alert(1)","` + cb + `#f"]}`,
 			described{
 				name:      "client.example",
 				redirects: "cursor://anysphere.cursor-mcp/oauth/callback\nhttp://localhost/callback\nhttp://127.0.0.1/\nhttps://vscode.dev/redirect",
@@ -203,7 +208,8 @@ func TestCIMD02_4_document(t *testing.T) {
 			"OPEN_HOSTS",
 		},
 		"an impossible algorithm": {
-			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"HS256","jwks_uri":"https://client.example/jwks"`),
+			documentOf(
+				`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"HS256","jwks_uri":"https://client.example/jwks"`),
 			"token_endpoint_auth_signing_alg",
 		},
 		"a private key":    {documentOf(`,"jwks":{"keys":[{"kty":"EC","d":"x"}]}`), "private key"},

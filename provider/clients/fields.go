@@ -18,7 +18,8 @@ type Registration struct {
 	GrantTypes   []string
 	RedirectURIs []string
 	Scopes       []string // none: every scope except introspection
-	Resources    []string // the URIs of the only resources that its tokens may be for; the first is the default; none: any resource
+	// the URIs of the only resources that its tokens may be for; the first is the default; none: any resource
+	Resources []string
 
 	HashClientSecret                          bool
 	MayIntrospect, SkipConsent                bool  // only an administrator can set these

@@ -68,7 +68,8 @@ func (p *Clients) AddTestKey(ctx context.Context, actor policy.Actor, id, algori
 		// RFC 7515 §4.1.4: with two keys, a JWT without kid does not say which one it is signed with.
 		found.Add(
 			"algorithm",
-			"A key of this application has no kid, and with a second key its JWTs would no longer be accepted. Give that key a kid first, in the registration and in the client.",
+			"A key of this application has no kid, and with a second key its JWTs would no longer be accepted. Give that key "+
+				"a kid first, in the registration and in the client.",
 		)
 	}
 	if found.Err() != nil {

@@ -37,7 +37,8 @@ const (
 // The log names the host alone: the path and the query are of the application's choice.
 func logos() documents.Kind[[]byte] {
 	var one sync.Mutex
-	return documents.Kind[[]byte]{Name: "logos", Accept: logo.Accept, MaxBytes: logo.MaxBytes, MaxKept: maxLogos, KeepErrors: keepLogoError,
+	return documents.Kind[[]byte]{Name: "logos", Accept: logo.Accept, MaxBytes: logo.MaxBytes, MaxKept: maxLogos,
+		KeepErrors: keepLogoError,
 		Read: func(_ string, d outbound.Document) ([]byte, error) {
 			one.Lock()
 			defer one.Unlock()
@@ -49,7 +50,8 @@ func logos() documents.Kind[[]byte] {
 }
 
 func noLogo(cause error) *oauth.Error {
-	return &oauth.Error{Status: http.StatusNotFound, Code: "not_found", Description: "There is no logo at this address.", Cause: cause}
+	return &oauth.Error{Status: http.StatusNotFound, Code: "not_found", Description: "There is no logo at this address.",
+		Cause: cause}
 }
 
 // named is what the name of a logo says.

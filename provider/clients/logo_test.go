@@ -16,12 +16,14 @@ import (
 )
 
 func withLogos(open OpenConfig) *Clients {
-	return &Clients{config: Config{Open: open}, names: []byte("key"), logos: documents.New(outbound.New(outbound.Config{}), logos(), nil)}
+	return &Clients{config: Config{Open: open}, names: []byte("key"),
+		logos: documents.New(outbound.New(outbound.Config{}), logos(), nil)}
 }
 
 // stranger is an application for which nobody is responsible, with this logo.
 func stranger(logo string) storage.Application {
-	return storage.Application{ID: "a", Responsible: storage.ByNobody, Origin: storage.FromRegistration, RedirectURIs: "https://tool.example/cb", Metadata: `{"logo_uri":"` + logo + `"}`}
+	return storage.Application{ID: "a", Responsible: storage.ByNobody, Origin: storage.FromRegistration,
+		RedirectURIs: "https://tool.example/cb", Metadata: `{"logo_uri":"` + logo + `"}`}
 }
 
 func TestLogoName(t *testing.T) {
@@ -37,7 +39,8 @@ func TestLogoName(t *testing.T) {
 		"not encrypted":                      {OpenConfig{}, stranger("http://tool.example/logo.png"), false},
 		"no logo":                            {OpenConfig{}, stranger(""), false},
 		"a host that is not listed any more": {listed, stranger("https://tool.example/logo.png"), false},
-		"a URL that is too long":             {OpenConfig{}, stranger("https://tool.example/" + strings.Repeat("a", maxLogoURL)), false},
+		"a URL that is too long": {OpenConfig{},
+			stranger("https://tool.example/" + strings.Repeat("a", maxLogoURL)), false},
 	} {
 		if got := withLogos(test.open).LogoName(test.a); (got != "") != test.named {
 			t.Errorf("%s: %q", name, got)
@@ -45,9 +48,11 @@ func TestLogoName(t *testing.T) {
 	}
 }
 
-// The tries of a stranger are limited, those of an application that somebody has approved or is responsible for are not.
+// The tries of a stranger are limited, those of an application that somebody has approved or is responsible for are
+// not.
 func TestLogoNameSaysWhoVouches(t *testing.T) {
-	approved, unknown, registered := stranger("https://tool.example/logo.png"), stranger("https://tool.example/logo.png"), stranger("https://tool.example/logo.png")
+	approved, unknown, registered := stranger("https://tool.example/logo.png"), stranger("https://tool.example/logo.png"),
+		stranger("https://tool.example/logo.png")
 	approved.Origin, approved.ClientID = storage.FromDocument, "https://tool.example/client.json"
 	unknown.Origin, unknown.ClientID, unknown.ID = storage.FromDocument, "https://tool.example/client.json", ""
 	answered, used := stranger("https://tool.example/logo.png"), stranger("https://tool.example/logo.png")
@@ -90,7 +95,8 @@ func TestLogoNamesAreBound(t *testing.T) {
 		}
 		body, mac, _ := strings.Cut(name, ".")
 		other, _, _ := strings.Cut(p.LogoName(stranger("https://tool.example/other.png")), ".")
-		for _, wrong := range []string{"", ".", body, body + ".", "." + mac, other + "." + mac, name + "A", strings.ToUpper(name)} {
+		for _, wrong := range []string{"", ".", body, body + ".", "." + mac, other + "." + mac, name + "A",
+			strings.ToUpper(name)} {
 			status(wrong, http.StatusNotFound)
 		}
 		if _, misses, _ := p.LogoStats(); misses != 0 {

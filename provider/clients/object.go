@@ -76,18 +76,22 @@ func (p *Clients) ObjectClaims(
 		return nil, refused
 	// RFC 9101 §6.1: this server decrypts nothing.
 	case strings.Count(object, ".") == 4:
-		return nil, wrongObject("The request object is encrypted, which this server does not support: sign it, and do not encrypt it.")
+		return nil, wrongObject("The request object is encrypted, which this server does not support: sign it, and do not " +
+			"encrypt it.")
 	case !looked:
 		return nil, wrongObject(
-			"The request object must be one signed JWT whose header has the alg %s, no typ or the typ oauth-authz-req+jwt or JWT, and no crit.",
+			"The request object must be one signed JWT whose header has the alg %s, no typ or the typ oauth-authz-req+jwt or "+
+				"JWT, and no crit.",
 			oauth.OneOf(may),
 		)
 	case errors.Is(err, keysets.ErrBusy):
 		return nil, clientauth.BusyKeys()
 	case errors.Is(err, jose.ErrInvalid):
-		return nil, wrongObject("The signature of the request object is not that of a key which this client has registered: check jwks or jwks_uri of the registration, and the kid in the header.")
+		return nil, wrongObject("The signature of the request object is not that of a key which this client has " +
+			"registered: check jwks or jwks_uri of the registration, and the kid in the header.")
 	}
-	return nil, wrongObject("The keys at the jwks_uri of this client cannot be read now. Try again in a moment.").Because(err)
+	return nil, wrongObject("The keys at the jwks_uri of this client cannot be read now. Try again in a moment.").
+		Because(err)
 }
 
 // objectAlgorithms returns the signature algorithms that the request objects of an application

@@ -37,7 +37,9 @@ func objects() documents.Kind[string] {
 		Longest:  5 * time.Minute,
 		Read:     readObject,
 		Explain: func(_ string, err error) error {
-			return refusedRequestURI("The request object at request_uri cannot be read: the address must answer with the status 200, without a redirect, with the media type application/oauth-authz-req+jwt and at most 16384 bytes.").Because(err)
+			return refusedRequestURI("The request object at request_uri cannot be read: the address must answer with the " +
+				"status 200, without a redirect, with the media type application/oauth-authz-req+jwt and at most 16384 bytes.").
+				Because(err)
 		},
 	}
 }
@@ -69,7 +71,8 @@ func (p *Clients) ObjectAt(ctx context.Context, a storage.Application, uri strin
 	// RFC 9101 §10.4.1: the server calls no address that the client has not registered, character by
 	// character. Otherwise anybody could let it call one.
 	if !slices.Contains(oauth.Lines(a.RequestURIs), uri) || len(uri) > maxRequestURI {
-		return "", refusedRequestURI("This request_uri is not registered for the client: register it in request_uris, or send the object as the parameter request.")
+		return "", refusedRequestURI("This request_uri is not registered for the client: register it in request_uris, or " +
+			"send the object as the parameter request.")
 	}
 	u, err := url.Parse(uri)
 	if err != nil {

@@ -61,20 +61,24 @@ func TestRedirectURIsOfOpenClients(t *testing.T) {
 		{fixed, storage.FromDocument, false, true},
 		{strict, storage.FromDocument, true, false},
 	} {
-		var rules redirect.Policy = (&Clients{config: test.config}).Redirects(storage.Application{Origin: test.origin, Responsible: storage.ByNobody})
-		if got := rules.Match("http://localhost:51000/callback", []string{"http://localhost/callback"}); got != test.localhostVaries {
+		var rules redirect.Policy = (&Clients{config: test.config}).Redirects(storage.Application{Origin: test.origin,
+			Responsible: storage.ByNobody})
+		if got := rules.Match("http://localhost:51000/callback",
+			[]string{"http://localhost/callback"}); got != test.localhostVaries {
 			t.Errorf("%+v: the port of localhost varies: %v", test, got)
 		}
 		if wrong := rules.Check("cursor://anysphere.cursor-mcp/oauth/callback"); (wrong == "") != test.cursor {
 			t.Errorf("%+v: %s", test, wrong)
 		}
 		// A stranger must not register a command for an application on the device of a person.
-		for _, command := range []string{"cursor://anysphere.cursor-deeplink/mcp/install?name=x", "com.example.app:/do?what=x", "com.example.app:/do?"} {
+		for _, command := range []string{"cursor://anysphere.cursor-deeplink/mcp/install?name=x",
+			"com.example.app:/do?what=x", "com.example.app:/do?"} {
 			if open := policy.CameByItself(storage.Application{Origin: test.origin}); open && rules.Check(command) == "" {
 				t.Errorf("%+v: %s is accepted", test, command)
 			}
 		}
-		if rules.Check("https://client.example/cb?a=b") != "" || !slices.Contains(rules.Schemes, "https") && rules.Check("http://127.0.0.1/cb?a=b") != "" {
+		if rules.Check("https://client.example/cb?a=b") != "" || !slices.Contains(rules.Schemes, "https") &&
+			rules.Check("http://127.0.0.1/cb?a=b") != "" {
 			t.Errorf("%+v: a query is refused elsewhere", test)
 		}
 		if rules.Check("javascript:alert(1)") == "" || rules.Check("other://name/path") == "" {

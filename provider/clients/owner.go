@@ -23,7 +23,8 @@ func OwnerResponsible(a storage.Application) bool { return a.Responsible == stor
 // TakeOver makes the actor, who is an administrator or the operator, responsible for an
 // application. version is that of the application that the actor has seen: whoever registered
 // it can change it meanwhile, and TakeOver returns an Invalid then.
-func (p *Clients) TakeOver(ctx context.Context, actor policy.Actor, id string, version int64) (storage.Application, error) {
+func (p *Clients) TakeOver(ctx context.Context, actor policy.Actor, id string, version int64) (storage.Application,
+	error) {
 	owner, responsible := actor.Takes()
 	return p.assign(ctx, actor, id, version, owner, responsible)
 }
@@ -31,7 +32,8 @@ func (p *Clients) TakeOver(ctx context.Context, actor policy.Actor, id string, v
 // Assign gives an application to another owner, who becomes responsible for it. version is
 // the same as for TakeOver. It returns an Invalid if there is no such person with an enabled
 // account.
-func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id string, version int64, username string) (storage.Application, error) {
+func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id string, version int64,
+	username string) (storage.Application, error) {
 	found := &oauth.Invalid{}
 	if username == "" {
 		found.Add("owner", "This field is required.")
@@ -51,7 +53,8 @@ func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id string, ver
 	return p.assign(ctx, actor, id, version, &u.ID, storage.ByOwner)
 }
 
-func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, version int64, owner *string, responsible string) (storage.Application, error) {
+func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, version int64, owner *string,
+	responsible string) (storage.Application, error) {
 	was, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return was, err
@@ -65,14 +68,16 @@ func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, ver
 		return was, err
 	}
 	was.Version = version
-	assigned := events.Event{Kind: events.ApplicationAssigned, Person: events.OwnerOf(was), Object: events.Application(was), Detail: responsible}
+	assigned := events.Event{Kind: events.ApplicationAssigned, Person: events.OwnerOf(was),
+		Object: events.Application(was), Detail: responsible}
 	if owner != nil && *owner != oauth.Deref(was.OwnerID) {
 		// The next owner reads of it too.
 		u, err := p.people.User(ctx, *owner)
 		if err != nil {
 			return was, err
 		}
-		ctx = events.Attach(ctx, events.Event{Kind: events.ApplicationAssigned, Person: u, Object: events.Application(was), Detail: responsible})
+		ctx = events.Attach(ctx, events.Event{Kind: events.ApplicationAssigned, Person: u, Object: events.Application(was),
+			Detail: responsible})
 	}
 	err = p.store.AssignApplication(events.Attach(ctx, assigned), was, owner, responsible, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
@@ -88,7 +93,8 @@ func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, ver
 
 // setOwner sets the owner whom the operator names. The operator remains responsible for
 // the application.
-func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor policy.Actor, r Registration, found *oauth.Invalid) error {
+func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor policy.Actor, r Registration,
+	found *oauth.Invalid) error {
 	if !actor.IsOperator() || r.Owner == "" {
 		return nil
 	}

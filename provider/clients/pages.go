@@ -39,12 +39,13 @@ func PagesOf(a storage.Application, language string) Pages {
 		return ""
 	}
 	// The logo that this server keeps is the one without a language.
-	return Pages{own("client_uri", kept.ClientURI), own("policy_uri", kept.PolicyURI), own("tos_uri", kept.TermsURI), own("", kept.LogoURI)}
+	return Pages{own("client_uri", kept.ClientURI), own("policy_uri", kept.PolicyURI), own("tos_uri", kept.TermsURI),
+		own("", kept.LogoURI)}
 }
 
 // NameIn returns the name of an application in a language, or else its usual one (OIDC Registration §2.1,
-// RFC 7591 §2.2). Whoever takes an application over, or changes it on its page, sees the usual name, and stands for that
-// one alone.
+// RFC 7591 §2.2). Whoever takes an application over, or changes it on its page, sees the usual name, and stands for
+// that one alone.
 func NameIn(a storage.Application, language string) string {
 	if !policy.DescribesItself(a) {
 		return a.Name

@@ -13,8 +13,8 @@ import (
 	"mandate/storage"
 )
 
-// Refused counts that an endpoint has refused a request. a is the application that has authenticated, or nil: then it is the one
-// that the error names. It returns the error.
+// Refused counts that an endpoint has refused a request. a is the application that has authenticated, or nil: then it
+// is the one that the error names. It returns the error.
 func (p *Clients) Refused(ctx context.Context, endpoint string, a *storage.Application, err error) error {
 	p.CountRefusal(sentTo(ctx, endpoint, a), err)
 	return err

@@ -8,8 +8,9 @@ import (
 
 // Remedy says what to change after a refusal.
 type Remedy struct {
-	Text  string // empty: the description of the refusal says all
-	Field string // of the form that changes the application; errorcode.RotateSecret is the page that replaces the secret; may be empty
+	Text string // empty: the description of the refusal says all
+	// of the form that changes the application; errorcode.RotateSecret is the page that replaces the secret; may be empty
+	Field string
 }
 
 // RemedyOf returns what to change after a refusal.

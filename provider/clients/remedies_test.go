@@ -18,7 +18,8 @@ func TestRemedyFitsTheDescription(t *testing.T) {
 			t.Errorf("%+v: %+v", refused, got)
 		}
 	}
-	for _, refused := range []events.Refusal{{Error: "invalid_request", Description: "state is longer than 4096 bytes."}, {Error: "unknown"}, {}} {
+	for _, refused := range []events.Refusal{{Error: "invalid_request", Description: "state is longer than 4096 bytes."},
+		{Error: "unknown"}, {}} {
 		if got := RemedyOf(refused); got != (Remedy{}) {
 			t.Errorf("%+v: %+v", refused, got)
 		}

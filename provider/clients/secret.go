@@ -22,10 +22,12 @@ var djangoHash = regexp.MustCompile(`^(pbkdf2_sha256|pbkdf2_sha1|argon2|bcrypt_s
 func checkSecret(found *oauth.Invalid, secret string) {
 	switch {
 	case djangoHash.MatchString(secret):
-		found.Add("client_secret", "This is the hash of a secret, as Django stores it. Use the secret itself, which the application has. "+
+		found.Add("client_secret", "This is the hash of a secret, as Django stores it. Use the secret itself, which the "+
+			"application has. "+
 			"If nobody knows it, run the command without --client-secret-stdin: the server then generates a secret.")
 	case secret != "" && (len(secret) < 16 || len(secret) > 255):
-		found.Add("client_secret", "Use 16 to 255 characters, or run the command without --client-secret-stdin: the server then generates a secret.")
+		found.Add("client_secret", "Use 16 to 255 characters, or run the command without --client-secret-stdin: the server "+
+			"then generates a secret.")
 	}
 }
 
@@ -33,7 +35,8 @@ func checkSecret(found *oauth.Invalid, secret string) {
 // so that every program that uses it can be changed before. It returns an Invalid if
 // the application has no secret or the overlap is too long, and oauth.ErrConfirm if the actor must sign in again
 // first.
-func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id string, overlap time.Duration) (*Registered, error) {
+func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id string, overlap time.Duration) (*Registered,
+	error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -66,7 +69,8 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 	err = p.store.RotateSecret(events.Attach(ctx, rotated), a.ID, a.Secret, kept, until, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
 		found := &oauth.Invalid{}
-		found.Add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it again.")
+		found.Add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it "+
+			"again.")
 		return nil, found
 	}
 	if err != nil {

@@ -102,6 +102,8 @@ func (u *uses[K]) store(note func(map[K]int64) error) error {
 // EndUnused deletes at most limit applications for which nobody is responsible and that
 // nobody uses. now is the time of the database. It returns their number.
 func (p *Clients) EndUnused(ctx context.Context, now int64, limit int) (int64, error) {
-	each := events.Row(ctx, events.Event{Kind: events.ApplicationDeleted, Object: events.Application(storage.Application{}), Detail: "unused"})
-	return p.store.EndUnusedApplications(ctx, now-oauth.Seconds(p.config.Open.NeverUsedLifetime), now-oauth.Seconds(p.config.Open.UnusedLifetime), limit, each)
+	each := events.Row(ctx,
+		events.Event{Kind: events.ApplicationDeleted, Object: events.Application(storage.Application{}), Detail: "unused"})
+	return p.store.EndUnusedApplications(ctx, now-oauth.Seconds(p.config.Open.NeverUsedLifetime),
+		now-oauth.Seconds(p.config.Open.UnusedLifetime), limit, each)
 }

@@ -36,7 +36,8 @@ func TestUsesAreStored(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"first", "later", "busy"} {
-		err := store.AddApplication(t.Context(), storage.Application{ID: id, ClientID: id, Responsible: storage.ByOperator}, 0)
+		err := store.AddApplication(t.Context(), storage.Application{ID: id, ClientID: id, Responsible: storage.ByOperator},
+			0)
 		if err == nil && id != "first" {
 			err = store.NoteUses(t.Context(), map[string]int64{id: 1})
 		}
@@ -64,7 +65,8 @@ func TestUsesAreStored(t *testing.T) {
 // One code without PKCE in each interval is stored, with the other uses.
 func TestWithoutPKCEIsStored(t *testing.T) {
 	store := newStore(t)
-	err := store.AddApplication(t.Context(), storage.Application{ID: "a", ClientID: "a", Responsible: storage.ByOperator}, 0)
+	err := store.AddApplication(t.Context(), storage.Application{ID: "a", ClientID: "a", Responsible: storage.ByOperator},
+		0)
 	if err != nil {
 		t.Fatal(err)
 	}

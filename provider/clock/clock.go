@@ -81,12 +81,14 @@ func (c *Clock) Err() error {
 		return nil
 	}
 	if c.alone {
-		return fmt.Errorf("the clock of this machine was set by %v: the server deletes nothing and adds no key until it has run on for %v", d.Round(time.Second), settling)
+		return fmt.Errorf("the clock of this machine was set by %v: the server deletes nothing and adds no key until it "+
+			"has run on for %v", d.Round(time.Second), settling)
 	}
 	side := "ahead of"
 	if d < 0 {
 		side = "behind"
 	}
-	return fmt.Errorf("the clock of this machine is %v %s that of the database, and at most %v is tolerated: synchronize the clocks of all machines (NTP)",
+	return fmt.Errorf("the clock of this machine is %v %s that of the database, and at most %v is tolerated: "+
+		"synchronize the clocks of all machines (NTP)",
 		d.Abs().Round(time.Second), side, Tolerance)
 }

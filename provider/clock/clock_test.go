@@ -22,7 +22,8 @@ func TestClockThatDiffersFromTheDatabaseIsWrong(t *testing.T) {
 			clock.Compare(asked, time.Now(), asked.Add(5*time.Second-c.ahead))
 			time.Sleep(time.Hour) // no comparison since then
 			err := clock.Err()
-			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || clock.Right() != (err == nil) {
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) ||
+				clock.Right() != (err == nil) {
 				t.Errorf("%v ahead: %v, right %t", c.ahead, err, clock.Right())
 			}
 			if got := clock.Difference(); got != c.ahead {

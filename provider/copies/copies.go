@@ -39,7 +39,8 @@ func New[T any](most int, c *Changes, changed func(*Changes, time.Time, *T) bool
 
 // Get returns the copy, or reads the record and copies it. may reports whether a record
 // may be copied. A record that may not be copied is read each time.
-func (c *Copies[T]) Get(ctx context.Context, key string, read func(context.Context, string) (T, error), may func(T) bool) (T, error) {
+func (c *Copies[T]) Get(ctx context.Context, key string, read func(context.Context, string) (T, error),
+	may func(T) bool) (T, error) {
 	began := time.Now()
 	c.mu.RLock()
 	row, ok := c.rows[key]

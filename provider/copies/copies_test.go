@@ -149,7 +149,8 @@ func TestCopiesAreSoManyAndAreForgotten(t *testing.T) {
 func TestWhatCannotBeReadIsNoCopy(t *testing.T) {
 	s := newShelf(time.Minute)
 	broken := errors.New("the database is gone")
-	_, err := s.Get(t.Context(), "1", func(context.Context, string) (int, error) { return 0, broken }, func(int) bool { return true })
+	_, err := s.Get(t.Context(), "1", func(context.Context, string) (int, error) { return 0, broken },
+		func(int) bool { return true })
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}

@@ -39,7 +39,8 @@ func (p *Devices) Find(ctx context.Context, typed string, s *storage.SignedIn, a
 	case strings.TrimSpace(typed) == "":
 		return nil, wrongCode("Enter the code that your device shows.")
 	case !ok:
-		return nil, wrongCode("A code has eight letters, such as BCDF-GHJK. It never contains A, E, I, O, U, Y or a digit: check the letters on your device.")
+		return nil, wrongCode("A code has eight letters, such as BCDF-GHJK. It never contains A, E, I, O, U, Y or a digit: " +
+			"check the letters on your device.")
 	}
 	// RFC 8628 §5.1: guesses at user codes are limited, in one session and in all of a person. Whoever has a copy of a
 	// session does not use up those of the others. The limit of the network is higher: it stops a person with many
@@ -52,7 +53,8 @@ func (p *Devices) Find(ctx context.Context, typed string, s *storage.SignedIn, a
 	}
 	d, err := p.store.DeviceByUserCode(ctx, p.userCodeDigest(code), oauth.Now())
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, wrongCode("No device is waiting with this code. Check each letter. A code works once and only for a few minutes: if your device shows another code now, enter that one.")
+		return nil, wrongCode("No device is waiting with this code. Check each letter. A code works once and only for a " +
+			"few minutes: if your device shows another code now, enter that one.")
 	}
 	giveBack()
 	if err != nil {
@@ -92,9 +94,11 @@ func (p *Devices) request(ctx context.Context, d storage.Device, code, address s
 	}
 	names := audience.Scopes(oauth.Narrow(strings.Fields(d.Scope), p.rules.AllowedScopes(a)))
 	if err != nil || p.rules.WhySuspended(a) != "" || !policy.HasGrant(a, policy.GrantDevice) || len(names) == 0 {
-		return nil, wrongCode("The application on your device may not ask for access any more. Ask its developer, or begin again on the device.")
+		return nil, wrongCode("The application on your device may not ask for access any more. Ask its developer, or begin " +
+			"again on the device.")
 	}
-	return &Request{Application: a, Scopes: p.rules.Describe(names), Audience: audience, UserCode: displayed(code), From: Origin{d.Address, d.UserAgent},
+	return &Request{Application: a, Scopes: p.rules.Describe(names), Audience: audience, UserCode: displayed(code),
+		From: Origin{d.Address, d.UserAgent},
 		Near: throttle.Network(d.Address) == throttle.Network(address), CreatedAt: d.CreatedAt, digest: d.Digest}, nil
 }
 
@@ -106,13 +110,15 @@ const sealedFor = "device"
 
 // shown returns a digest of what the page shows about the application and the access.
 func (q *Request) shown() (string, error) {
-	text, err := json.Marshal([]any{q.Application.ID, q.Application.Name, oauth.Deref(q.Application.Owner), q.Scopes, q.Audience.Named()})
+	text, err := json.Marshal([]any{q.Application.ID, q.Application.Name, oauth.Deref(q.Application.Owner), q.Scopes,
+		q.Audience.Named()})
 	return seal.Digest(string(text)), err
 }
 
 // over returns the error for a page whose request cannot be decided any more.
 func over() *oauth.Error {
-	return oauth.Refuse("invalid_request", "This request of a device was answered already, or its code has expired. Begin again on the device if you still want to allow access.")
+	return oauth.Refuse("invalid_request", "This request of a device was answered already, or its code has expired. "+
+		"Begin again on the device if you still want to allow access.")
 }
 
 // resume opens the ticket of an answered page, for this session.
@@ -180,7 +186,8 @@ func stale(err error) error {
 	if _, changed := errors.AsType[*oauth.Invalid](err); !changed {
 		return err
 	}
-	return oauth.Refuse("invalid_request", "The application has changed since this page was shown. Enter the code of the device again.")
+	return oauth.Refuse("invalid_request", "The application has changed since this page was shown. Enter the code of "+
+		"the device again.")
 }
 
 func (p *Devices) approve(ctx context.Context, d storage.Device, q *Request, s *storage.SignedIn) error {
@@ -189,8 +196,10 @@ func (p *Devices) approve(ctx context.Context, d storage.Device, q *Request, s *
 		names = append(names, scope.Name)
 	}
 	grant, owner := p.tokens.GrantBy(s, policy.GrantDevice, q.Application, names)
-	grant.CodeDigest, grant.CodeExpiresAt, grant.ExpiresAt, grant.Resource = &d.Digest, d.CodesEnd(), d.CodesEnd(), d.Resource
-	approved := events.Event{Kind: events.DeviceApproved, Person: s.User, Object: events.Application(q.Application), Detail: grant.Scope}
+	grant.CodeDigest, grant.CodeExpiresAt, grant.ExpiresAt, grant.Resource = &d.Digest, d.CodesEnd(),
+		d.CodesEnd(), d.Resource
+	approved := events.Event{Kind: events.DeviceApproved, Person: s.User, Object: events.Application(q.Application),
+		Detail: grant.Scope}
 	err := p.store.ApproveDevice(events.Attach(ctx, approved), grant, owner)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):

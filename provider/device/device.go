@@ -56,8 +56,10 @@ type Devices struct {
 }
 
 // New returns the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, userCodes []byte, tickets seal.Sealer) *Devices {
-	return &Devices{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis, userCodes: userCodes, tickets: tickets}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients,
+	t *tokens.Tokens, apis *resources.Resources, userCodes []byte, tickets seal.Sealer) *Devices {
+	return &Devices{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis,
+		userCodes: userCodes, tickets: tickets}
 }
 
 // Codes is the device authorization response (RFC 8628 §3.2).
@@ -89,7 +91,8 @@ func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (
 }
 
 // authorize is Authorize, with the context that says from which address the request comes.
-func (p *Devices) authorize(ctx, call context.Context, r *http.Request, from Origin) (*Codes, *storage.Application, error) {
+func (p *Devices) authorize(ctx, call context.Context, r *http.Request, from Origin) (*Codes,
+	*storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, p.clients.UseUnread(call, r, err, nil)
@@ -100,7 +103,8 @@ func (p *Devices) authorize(ctx, call context.Context, r *http.Request, from Ori
 		return nil, nil, err
 	}
 	if !policy.HasGrant(a, policy.GrantDevice) {
-		return nil, &a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(policy.GrantDevice))
+		return nil, &a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.",
+			oauth.Own(policy.GrantDevice))
 	}
 	audience, err := p.apis.Requested(ctx, a, form[oauth.Resource])
 	if err != nil {
@@ -124,7 +128,8 @@ func (p *Devices) authorize(ctx, call context.Context, r *http.Request, from Ori
 }
 
 // add stores a request and returns its codes.
-func (p *Devices) add(ctx context.Context, a storage.Application, scopes []string, audience resources.Audience, from Origin) (*Codes, error) {
+func (p *Devices) add(ctx context.Context, a storage.Application, scopes []string, audience resources.Audience,
+	from Origin) (*Codes, error) {
 	network := throttle.Site(from.Address)
 	perNetwork, err := p.mayAsk(a, from.Address)
 	if err != nil {
@@ -133,8 +138,10 @@ func (p *Devices) add(ctx context.Context, a storage.Application, scopes []strin
 	// RFC 8628 §5.2: nobody can guess a device code of 256 random bits.
 	code, digest := tokens.NewOpaque(tokens.DevicePrefix)
 	now, life := oauth.Now(), oauth.Seconds(p.config.Lifetime)
-	d := storage.Device{Digest: digest, ApplicationID: a.ID, Scope: strings.Join(scopes, " "), Resource: audience.Stored(), State: storage.DevicePending,
-		Interval: oauth.Seconds(p.config.Interval), NextPollAt: now, ChargedTo: policy.RequestsOf(a), Network: network, Address: from.Address, UserAgent: from.UserAgent,
+	d := storage.Device{Digest: digest, ApplicationID: a.ID, Scope: strings.Join(scopes, " "), Resource: audience.Stored(),
+		State:    storage.DevicePending,
+		Interval: oauth.Seconds(p.config.Interval), NextPollAt: now, ChargedTo: policy.RequestsOf(a), Network: network,
+		Address: from.Address, UserAgent: from.UserAgent,
 		CreatedAt: now, ExpiresAt: now + life + storage.ExpiredDeviceLife}
 	userCode := ""
 	err = storage.ErrConflict
@@ -150,8 +157,9 @@ func (p *Devices) add(ctx context.Context, a storage.Application, scopes []strin
 		return nil, oauth.Unavailable(err)
 	}
 	userCode = displayed(userCode)
-	return &Codes{DeviceCode: code, UserCode: userCode, VerificationURI: p.config.Page, VerificationURIComplete: p.config.Page + "?user_code=" + userCode,
-		ExpiresIn: life, Interval: d.Interval}, nil
+	return &Codes{DeviceCode: code, UserCode: userCode, VerificationURI: p.config.Page,
+		VerificationURIComplete: p.config.Page + "?user_code=" + userCode,
+		ExpiresIn:               life, Interval: d.Interval}, nil
 }
 
 // userCodeTries is how often another user code is tried if one is taken. A million requests
@@ -184,5 +192,6 @@ const (
 )
 
 func tooMany(wait time.Duration) *oauth.Error {
-	return oauth.Later(http.StatusTooManyRequests, wait, "Too many devices wait for an approval. Try again later. The operator can raise DEVICE_MAX_PENDING.")
+	return oauth.Later(http.StatusTooManyRequests, wait, "Too many devices wait for an approval. Try again later. The "+
+		"operator can raise DEVICE_MAX_PENDING.")
 }

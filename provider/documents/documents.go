@@ -92,7 +92,8 @@ type fetch[T any] struct {
 
 // New makes the component.
 func New[T any](out *outbound.Client, kind Kind[T], log *slog.Logger) *Documents[T] {
-	return &Documents[T]{kind: kind, out: out, log: log, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{},
+	return &Documents[T]{kind: kind, out: out, log: log, tries: newThrottle(), kept: map[string]*document[T]{},
+		fetches:  map[string]*fetch[T]{},
 		invented: places.New(), approved: places.New()}
 }
 
@@ -178,7 +179,8 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	giveBack, wait := d.takeTries(a, who, tries)
 	if wait > 0 {
 		leave()
-		return nil, oauth.Later(http.StatusTooManyRequests, wait, "Too many "+d.kind.Name+" were requested. Wait a little, then try again.")
+		return nil, oauth.Later(http.StatusTooManyRequests, wait, "Too many "+d.kind.Name+" were requested. Wait a little, "+
+			"then try again.")
 	}
 	f := &fetch[T]{done: make(chan struct{})}
 	d.fetches[a.ID] = f
@@ -210,7 +212,8 @@ func (d *Documents[T]) takeTries(a Asked, site string, tries []throttle.Try) (gi
 	if a.Approved || wait > 0 {
 		return func() {}, wait
 	}
-	giveBack, wait = d.tries.Take(throttle.Try{Kind: ofHost, Key: places.Host(a.ID) + " " + site, Wide: throttle.WideNetwork(a.Address)})
+	giveBack, wait = d.tries.Take(throttle.Try{Kind: ofHost, Key: places.Host(a.ID) + " " + site,
+		Wide: throttle.WideNetwork(a.Address)})
 	if wait > 0 {
 		undo()
 	}
@@ -220,7 +223,8 @@ func (d *Documents[T]) takeTries(a Asked, site string, tries []throttle.Try) (gi
 // busy returns the error for a request that would need one fetch too many. It is no 5xx,
 // because strangers can cause it.
 func (d *Documents[T]) busy() *oauth.Error {
-	return oauth.Later(http.StatusTooManyRequests, 5*time.Second, "The server is reading as many "+d.kind.Name+" as it may. Try again in a moment.")
+	return oauth.Later(http.StatusTooManyRequests, 5*time.Second, "The server is reading as many "+d.kind.Name+
+		" as it may. Try again in a moment.")
 }
 
 // fetch reads and checks a document. It returns until when the document, or the error, may

@@ -365,13 +365,15 @@ func TestCIMD02_5_2_lifetime(t *testing.T) {
 		{"a negative number", http.Header{"Cache-Control": {"max-age=-3600"}}, shortest},
 		{"a quoted number", http.Header{"Cache-Control": {`Max-Age="3600"`}}, time.Hour},
 		{"RFC9111/4.2.1 the first of two", http.Header{"Cache-Control": {"max-age=3600", "max-age=7200"}}, time.Hour},
-		{"RFC9111/5.2.2.10 s-maxage is for shared caches", http.Header{"Cache-Control": {"max-age=3600, s-maxage=7200"}}, 2 * time.Hour},
+		{"RFC9111/5.2.2.10 s-maxage is for shared caches", http.Header{"Cache-Control": {"max-age=3600, s-maxage=7200"}},
+			2 * time.Hour},
 		{"RFC9111/5.2.2.5 no-store", http.Header{"Cache-Control": {"no-store, max-age=3600"}}, shortest},
 		{"RFC9111/5.2.2.4 no-cache", http.Header{"Cache-Control": {"max-age=3600", "no-cache"}}, shortest},
 		{"RFC9111/5.2.2.7 private", http.Header{"Cache-Control": {"private, max-age=3600"}}, shortest},
 		{"RFC9111/4.2.3 Age", http.Header{"Cache-Control": {"max-age=3600"}, "Age": {"600"}}, 50 * time.Minute},
 		{"RFC9111/5.3 Expires", http.Header{"Expires": {at(2 * time.Hour)}, "Date": {at(time.Hour)}}, time.Hour},
-		{"RFC9111/5.3 max-age wins over Expires", http.Header{"Cache-Control": {"max-age=3600"}, "Expires": {at(9 * time.Hour)}}, time.Hour},
+		{"RFC9111/5.3 max-age wins over Expires",
+			http.Header{"Cache-Control": {"max-age=3600"}, "Expires": {at(9 * time.Hour)}}, time.Hour},
 		{"RFC9111/5.3 Expires that is no date", http.Header{"Expires": {"0"}}, shortest},
 	} {
 		if got := lifetime(test.header); got != test.want {
@@ -434,7 +436,8 @@ func TestAttackOneNetworkAndManyHosts(t *testing.T) {
 		<-arrived
 	}
 	// The site of the network is counted, not one address of it.
-	if e, ok := errors.AsType[*oauth.Error](get(places.PerWho+1, "192.0.2.2")); !ok || e.Status != http.StatusTooManyRequests {
+	if e, ok := errors.AsType[*oauth.Error](get(places.PerWho+1, "192.0.2.2")); !ok ||
+		e.Status != http.StatusTooManyRequests {
 		t.Errorf("fetch %d of one network: %v", places.PerWho+1, e)
 	}
 	waiting.Go(func() {
@@ -630,13 +633,15 @@ func TestAnswersAtOnceUseNoTryOfTheHost(t *testing.T) {
 func TestAttackDocumentThatMakesAParserPanic(t *testing.T) {
 	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, `{"a":1}`) })
 	var logged strings.Builder
-	d := New(outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), Metadata(func(_ string, body []byte) (string, error) {
-		return string(body[len(body)+1:]), nil
-	}), slog.New(slog.NewTextHandler(&logged, nil)))
+	d := New(outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+		Metadata(func(_ string, body []byte) (string, error) {
+			return string(body[len(body)+1:]), nil
+		}), slog.New(slog.NewTextHandler(&logged, nil)))
 	for range 2 * places.Most { // each gives its place back
 		_, err := d.Get(t.Context(), s.asked("/c"))
 		e, ok := errors.AsType[*oauth.Error](err)
-		if !ok || e.Status != http.StatusBadRequest || !strings.Contains(e.Error(), "panic") || strings.Contains(e.Description, "panic") {
+		if !ok || e.Status != http.StatusBadRequest || !strings.Contains(e.Error(), "panic") ||
+			strings.Contains(e.Description, "panic") {
 			t.Fatal(err)
 		}
 	}
@@ -650,7 +655,8 @@ type slow time.Duration
 
 func (s slow) RoundTrip(*http.Request) (*http.Response, error) {
 	time.Sleep(time.Duration(s))
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"a":1}`))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"a":1}`))}, nil
 }
 
 // A host that always answers late has no place among those that work.
@@ -658,7 +664,8 @@ func TestAttackDocumentsThatComeLate(t *testing.T) {
 	for _, late := range []time.Duration{0, time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDocuments()
-			d.out = outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Trace: func(http.RoundTripper) http.RoundTripper { return slow(places.Slow + late) }})
+			d.out = outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+				Trace: func(http.RoundTripper) http.RoundTripper { return slow(places.Slow + late) }})
 			const id = "https://127.0.0.1/c"
 			if _, err := d.Get(t.Context(), Asked{ID: id, Address: "192.0.2.1"}); err != nil {
 				t.Fatal(err)

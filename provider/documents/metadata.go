@@ -19,7 +19,8 @@ const maxMetadata = 2000
 //
 // CIMD-02 §5.2: neither an error nor an invalid document is kept.
 func Metadata[T any](read func(url string, body []byte) (T, error)) Kind[T] {
-	return Kind[T]{Name: "metadata documents", Accept: "application/json", MaxBytes: MaxBytes, MaxKept: maxMetadata, Explain: explain,
+	return Kind[T]{Name: "metadata documents", Accept: "application/json", MaxBytes: MaxBytes, MaxKept: maxMetadata,
+		Explain: explain,
 		Read: func(url string, document outbound.Document) (T, error) {
 			// CIMD-02 §4: the document is JSON, with this media type or a more specific one.
 			if !document.IsJSON() {
@@ -50,14 +51,17 @@ func explain(url string, err error) error {
 // resolves and whether an address answers are one case. The log has the cause.
 func unusable(err error) *oauth.Error {
 	if status, ok := errors.AsType[*outbound.StatusError](err); ok && status.Status >= 300 && status.Status < 400 {
-		return Invalid("has the status %d: redirects are not followed, so use the URL of the document itself as client_id", status.Status).Because(err)
+		return Invalid("has the status %d: redirects are not followed, so use the URL of the document itself as client_id",
+			status.Status).Because(err)
 	} else if ok {
 		return Invalid("has the status %d: it must be 200", status.Status).Because(err)
 	}
 	if size, ok := errors.AsType[*outbound.SizeError](err); ok {
 		return Invalid("is larger than %d bytes", size.Most).Because(err)
 	}
-	return oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host must be on the internet, answer within 5 seconds, and have a valid certificate. The log of this server has the reason.").Because(err)
+	return oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host "+
+		"must be on the internet, answer within 5 seconds, and have a valid certificate. The log of this server has the "+
+		"reason.").Because(err)
 }
 
 // Invalid returns the error for a document that cannot be used. The problem completes a

@@ -172,7 +172,8 @@ func (r Rules) signed(text string) (string, jose.Claims, error) {
 		return "", nil, invalid("must be signed with the private key that belongs to its jwk")
 	}
 	// RFC 9449 §4.3: a JWT with this typ and with an asymmetric algorithm that is supported.
-	return "", nil, invalid("must be one JWT whose header has the typ %s, an alg of %s, and no crit", Type, strings.Join(algorithms, ", "))
+	return "", nil, invalid("must be one JWT whose header has the typ %s, an alg of %s, and no crit", Type,
+		strings.Join(algorithms, ", "))
 }
 
 // publicKey returns the key in the header of a proof.
@@ -221,7 +222,8 @@ func (r Rules) fresh(claims jose.Claims, now time.Time) (int64, error) {
 		case nonce == "":
 			return 0, &Error{UseNonce, "the DPoP proof must have the nonce of the header DPoP-Nonce of this response"}
 		case !r.Nonces.Valid(nonce, now):
-			return 0, &Error{UseNonce, "the nonce of the DPoP proof is too old or unknown: use that of the header DPoP-Nonce of this response"}
+			return 0, &Error{UseNonce, "the nonce of the DPoP proof is too old or unknown: use that of the header DPoP-Nonce " +
+				"of this response"}
 		}
 	}
 	// RFC 9449 §11.1: a proof is valid for a short time. With a nonce too, so that the time for
@@ -231,7 +233,8 @@ func (r Rules) fresh(claims jose.Claims, now time.Time) (int64, error) {
 	case !ok:
 		return 0, invalid("must have an iat: the seconds since 1970 as a number")
 	case at > second+int64(r.ahead()/time.Second):
-		return 0, invalid("has an iat that lies %d seconds ahead of the server's clock: correct the clock; iat is in seconds since 1970, not in milliseconds", at-second)
+		return 0, invalid("has an iat that lies %d seconds ahead of the server's clock: correct the clock; iat is in "+
+			"seconds since 1970, not in milliseconds", at-second)
 	case at < second-int64(r.age()/time.Second):
 		return 0, invalid("is %d seconds old: make a new proof for each request", second-at)
 	}

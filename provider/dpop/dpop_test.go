@@ -60,7 +60,8 @@ func forge(t testing.TB, key any, header, claims map[string]any) string {
 		}
 		text = append(text, base64.RawURLEncoding.EncodeToString(raw))
 	}
-	method := map[any]jwt.SigningMethod{"RS256": jwt.SigningMethodRS256, "PS256": jwt.SigningMethodPS256, "EdDSA": jwt.SigningMethodEdDSA,
+	method := map[any]jwt.SigningMethod{"RS256": jwt.SigningMethodRS256, "PS256": jwt.SigningMethodPS256,
+		"EdDSA":   jwt.SigningMethodEdDSA,
 		"Ed25519": jwt.SigningMethodEdDSA, "HS256": jwt.SigningMethodHS256, "none": jwt.SigningMethodNone}[h["alg"]]
 	if method == nil {
 		method = jwt.SigningMethodES256
@@ -94,7 +95,8 @@ func TestGoodProof(t *testing.T) {
 		}
 		p, err := Verify(request(proof), Rules{})
 		now := time.Now().Unix()
-		if err != nil || p.Key != public.Thumbprint() || p.ID != "one" || now-p.IssuedAt > 2 || p.Until != p.IssuedAt+61 || p.Digest == (Digest{}) {
+		if err != nil || p.Key != public.Thumbprint() || p.ID != "one" || now-p.IssuedAt > 2 || p.Until != p.IssuedAt+61 ||
+			p.Digest == (Digest{}) {
 			t.Errorf("%s: %+v %v", algorithm, p, err)
 		}
 	}
@@ -108,7 +110,8 @@ func TestExampleOfTheDocument(t *testing.T) {
 	q := request(proof)
 	q.URLs = []string{"https://server.example.com/token"}
 	p, err := Verify(q, Rules{Age: time.Since(time.Unix(1562262616, 0)) + time.Minute})
-	if err != nil || p.Key != "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" || p.ID != "-BwC3ESc6acc2lTc" || p.IssuedAt != 1562262616 {
+	if err != nil || p.Key != "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" || p.ID != "-BwC3ESc6acc2lTc" ||
+		p.IssuedAt != 1562262616 {
 		t.Error(p, err)
 	}
 	_, err = Verify(q, Rules{})
@@ -140,55 +143,74 @@ func TestRFC9449(t *testing.T) {
 		proofs []string
 		want   string
 	}{
-		"4.3 no header":                    {nil, "must have the header DPoP"},
-		"4.3 two headers":                  {[]string{good, good}, "one header DPoP"},
-		"4.3 two in one header":            {[]string{good + ", " + good}, "must be one JWT"},
-		"4.3 empty":                        {[]string{""}, "must be one JWT"},
-		"4.3 not a JWT":                    {[]string{"proof"}, "must be one JWT"},
-		"4.3 not three parts":              {[]string{parts[0] + "." + parts[1]}, "must be one JWT"},
-		"4.3 too long":                     {[]string{forge(t, key, nil, set{"pad": strings.Repeat("x", maxProof)})}, "longer than 8192"},
-		"4.2 no typ":                       {[]string{forge(t, key, set{"typ": nil}, nil)}, "typ dpop+jwt"},
-		"4.3 wrong typ":                    {[]string{forge(t, key, set{"typ": "JWT"}, nil)}, "typ dpop+jwt"},
-		"4.3 a typ that is no text":        {[]string{forge(t, key, set{"typ": 7}, nil)}, "typ dpop+jwt"},
-		"4.2 no alg":                       {[]string{forge(t, key, set{"alg": nil}, nil)}, "an alg of ES256"},
-		"4.3 none":                         {[]string{forge(t, jwt.UnsafeAllowNoneSignatureType, set{"alg": "none", "jwk": public}, nil)}, "an alg of ES256"},
-		"4.3 RS256":                        {[]string{forge(t, long, set{"alg": "RS256"}, nil)}, "an alg of ES256"},
-		"4.3 HS256 with the public key":    {[]string{forge(t, raw, set{"alg": "HS256", "jwk": public}, nil)}, "an alg of ES256"},
-		"4.3 HS256 with a key of its own":  {[]string{forge(t, []byte("secret"), set{"alg": "HS256", "jwk": set{"kty": "oct", "k": "c2VjcmV0"}}, nil)}, "an alg of ES256"},
-		"4.3 crit":                         {[]string{forge(t, key, set{"crit": []string{"jwk"}}, nil)}, "no crit"},
-		"4.2 no jwk":                       {[]string{forge(t, key, set{"jwk": nil}, nil)}, "header parameter jwk"},
-		"4.2 a jwk that is text":           {[]string{forge(t, key, set{"jwk": "key"}, nil)}, "must be a JWK"},
-		"4.3 a symmetric jwk":              {[]string{forge(t, key, set{"jwk": set{"kty": "oct"}}, nil)}, "must be for signatures"},
-		"4.3 a jwk of another kind":        {[]string{forge(t, key, set{"jwk": mustJWK(t, edwards)}, nil)}, "not for its alg"},
-		"4.3 a jwk for another alg":        {[]string{forge(t, key, with("alg", "ES384"), nil)}, "not for its alg"},
-		"4.3 a jwk to encrypt":             {[]string{forge(t, key, with("use", "enc"), nil)}, "must be for signatures"},
-		"4.3 a huge key":                   {[]string{forge(t, huge, set{"alg": "PS256"}, nil)}, "at most 4096"},
-		"4.3 the signature of another key": {[]string{forge(t, other, set{"jwk": public}, nil)}, "signed with the private key"},
-		"4.3 other claims":                 {[]string{parts[0] + "." + strings.Split(forge(t, key, nil, set{"jti": "two"}), ".")[1] + "." + parts[2]}, "signed with the private key"},
-		"4.3 no signature":                 {[]string{parts[0] + "." + parts[1] + "."}, "signed with the private key"},
-		"4.3 padding":                      {[]string{good + "="}, "must be one JWT"},
-		"4.2 no jti":                       {[]string{forge(t, key, nil, set{"jti": nil})}, "must have a jti"},
-		"4.2 an empty jti":                 {[]string{forge(t, key, nil, set{"jti": ""})}, "must have a jti"},
-		"4.2 a jti that is a number":       {[]string{forge(t, key, nil, set{"jti": 7})}, "must have a jti"},
-		"4.2 a long jti":                   {[]string{forge(t, key, nil, set{"jti": strings.Repeat("x", maxJTI+1)})}, "must have a jti"},
-		"4.2 a name of another case":       {[]string{forge(t, key, nil, set{"jti": nil, "JTI": "one"})}, "must have a jti"},
-		"4.2 no htm":                       {[]string{forge(t, key, nil, set{"htm": nil})}, "claims htm and htu"},
-		"4.2 no htu":                       {[]string{forge(t, key, nil, set{"htu": nil})}, "claims htm and htu"},
-		"4.2 an htu that is a list":        {[]string{forge(t, key, nil, set{"htu": []string{where}})}, "claims htm and htu"},
-		"4.2 no iat":                       {[]string{forge(t, key, nil, set{"iat": nil})}, "must have an iat"},
-		"4.2 an iat that is text":          {[]string{forge(t, key, nil, set{"iat": "1"})}, "must have an iat"},
-		"4.2 an iat out of range":          {[]string{forge(t, key, nil, set{"iat": 1e300})}, "must have an iat"},
-		"4.3 another method":               {[]string{forge(t, key, nil, set{"htm": "GET"})}, "not the method of the request, POST"},
-		"4.3 another case of the method":   {[]string{forge(t, key, nil, set{"htm": "post"})}, "not the method"},
-		"4.3 another URL":                  {[]string{forge(t, key, nil, set{"htu": where + "s"})}, "not the URL of the request, " + where},
-		"4.3 another host":                 {[]string{forge(t, key, nil, set{"htu": "https://evil.example/token"})}, "not the URL"},
-		"4.3 another scheme":               {[]string{forge(t, key, nil, set{"htu": "http://server.example/token"})}, "not the URL"},
-		"4.3 another port":                 {[]string{forge(t, key, nil, set{"htu": "https://server.example:8443/token"})}, "not the URL"},
-		"4.3 a path alone":                 {[]string{forge(t, key, nil, set{"htu": "/token"})}, "not the URL"},
-		"4.3 user information":             {[]string{forge(t, key, nil, set{"htu": "https://a@server.example/token"})}, "not the URL"},
-		"11.1 an hour old":                 {[]string{forge(t, key, nil, set{"iat": time.Now().Unix() - 3600})}, "is 3600 seconds old"},
-		"11.1 an hour ahead":               {[]string{forge(t, key, nil, set{"iat": time.Now().Unix() + 3600})}, "seconds ahead"},
-		"11.1 below zero":                  {[]string{forge(t, key, nil, set{"iat": -time.Now().Unix()})}, "seconds old"},
+		"4.3 no header":         {nil, "must have the header DPoP"},
+		"4.3 two headers":       {[]string{good, good}, "one header DPoP"},
+		"4.3 two in one header": {[]string{good + ", " + good}, "must be one JWT"},
+		"4.3 empty":             {[]string{""}, "must be one JWT"},
+		"4.3 not a JWT":         {[]string{"proof"}, "must be one JWT"},
+		"4.3 not three parts":   {[]string{parts[0] + "." + parts[1]}, "must be one JWT"},
+		"4.3 too long": {[]string{forge(t, key, nil, set{"pad": strings.Repeat("x", maxProof)})},
+			"longer than 8192"},
+		"4.2 no typ":                {[]string{forge(t, key, set{"typ": nil}, nil)}, "typ dpop+jwt"},
+		"4.3 wrong typ":             {[]string{forge(t, key, set{"typ": "JWT"}, nil)}, "typ dpop+jwt"},
+		"4.3 a typ that is no text": {[]string{forge(t, key, set{"typ": 7}, nil)}, "typ dpop+jwt"},
+		"4.2 no alg":                {[]string{forge(t, key, set{"alg": nil}, nil)}, "an alg of ES256"},
+		"4.3 none": {
+			[]string{forge(t, jwt.UnsafeAllowNoneSignatureType, set{"alg": "none", "jwk": public}, nil)}, "an alg of ES256"},
+		"4.3 RS256": {[]string{forge(t, long, set{"alg": "RS256"}, nil)}, "an alg of ES256"},
+		"4.3 HS256 with the public key": {[]string{forge(t, raw, set{"alg": "HS256", "jwk": public}, nil)},
+			"an alg of ES256"},
+		"4.3 HS256 with a key of its own": {
+			[]string{forge(t, []byte("secret"), set{"alg": "HS256", "jwk": set{"kty": "oct", "k": "c2VjcmV0"}}, nil)},
+			"an alg of ES256"},
+		"4.3 crit":               {[]string{forge(t, key, set{"crit": []string{"jwk"}}, nil)}, "no crit"},
+		"4.2 no jwk":             {[]string{forge(t, key, set{"jwk": nil}, nil)}, "header parameter jwk"},
+		"4.2 a jwk that is text": {[]string{forge(t, key, set{"jwk": "key"}, nil)}, "must be a JWK"},
+		"4.3 a symmetric jwk": {[]string{forge(t, key, set{"jwk": set{"kty": "oct"}}, nil)},
+			"must be for signatures"},
+		"4.3 a jwk of another kind": {[]string{forge(t, key, set{"jwk": mustJWK(t, edwards)}, nil)},
+			"not for its alg"},
+		"4.3 a jwk for another alg": {[]string{forge(t, key, with("alg", "ES384"), nil)}, "not for its alg"},
+		"4.3 a jwk to encrypt":      {[]string{forge(t, key, with("use", "enc"), nil)}, "must be for signatures"},
+		"4.3 a huge key":            {[]string{forge(t, huge, set{"alg": "PS256"}, nil)}, "at most 4096"},
+		"4.3 the signature of another key": {[]string{forge(t, other, set{"jwk": public}, nil)},
+			"signed with the private key"},
+		"4.3 other claims": {
+			[]string{parts[0] + "." + strings.Split(forge(t, key, nil, set{"jti": "two"}), ".")[1] + "." + parts[2]},
+			"signed with the private key"},
+		"4.3 no signature":           {[]string{parts[0] + "." + parts[1] + "."}, "signed with the private key"},
+		"4.3 padding":                {[]string{good + "="}, "must be one JWT"},
+		"4.2 no jti":                 {[]string{forge(t, key, nil, set{"jti": nil})}, "must have a jti"},
+		"4.2 an empty jti":           {[]string{forge(t, key, nil, set{"jti": ""})}, "must have a jti"},
+		"4.2 a jti that is a number": {[]string{forge(t, key, nil, set{"jti": 7})}, "must have a jti"},
+		"4.2 a long jti": {[]string{forge(t, key, nil, set{"jti": strings.Repeat("x", maxJTI+1)})},
+			"must have a jti"},
+		"4.2 a name of another case": {[]string{forge(t, key, nil, set{"jti": nil, "JTI": "one"})}, "must have a jti"},
+		"4.2 no htm":                 {[]string{forge(t, key, nil, set{"htm": nil})}, "claims htm and htu"},
+		"4.2 no htu":                 {[]string{forge(t, key, nil, set{"htu": nil})}, "claims htm and htu"},
+		"4.2 an htu that is a list":  {[]string{forge(t, key, nil, set{"htu": []string{where}})}, "claims htm and htu"},
+		"4.2 no iat":                 {[]string{forge(t, key, nil, set{"iat": nil})}, "must have an iat"},
+		"4.2 an iat that is text":    {[]string{forge(t, key, nil, set{"iat": "1"})}, "must have an iat"},
+		"4.2 an iat out of range":    {[]string{forge(t, key, nil, set{"iat": 1e300})}, "must have an iat"},
+		"4.3 another method": {[]string{forge(t, key, nil, set{"htm": "GET"})},
+			"not the method of the request, POST"},
+		"4.3 another case of the method": {[]string{forge(t, key, nil, set{"htm": "post"})}, "not the method"},
+		"4.3 another URL": {[]string{forge(t, key, nil, set{"htu": where + "s"})},
+			"not the URL of the request, " + where},
+		"4.3 another host": {[]string{forge(t, key, nil, set{"htu": "https://evil.example/token"})},
+			"not the URL"},
+		"4.3 another scheme": {[]string{forge(t, key, nil, set{"htu": "http://server.example/token"})},
+			"not the URL"},
+		"4.3 another port": {[]string{forge(t, key, nil, set{"htu": "https://server.example:8443/token"})},
+			"not the URL"},
+		"4.3 a path alone": {[]string{forge(t, key, nil, set{"htu": "/token"})}, "not the URL"},
+		"4.3 user information": {[]string{forge(t, key, nil, set{"htu": "https://a@server.example/token"})},
+			"not the URL"},
+		"11.1 an hour old": {[]string{forge(t, key, nil, set{"iat": time.Now().Unix() - 3600})},
+			"is 3600 seconds old"},
+		"11.1 an hour ahead": {[]string{forge(t, key, nil, set{"iat": time.Now().Unix() + 3600})},
+			"seconds ahead"},
+		"11.1 below zero": {[]string{forge(t, key, nil, set{"iat": -time.Now().Unix()})}, "seconds old"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Verify(request(test.proofs...), Rules{})
@@ -202,8 +224,9 @@ func TestRFC9449(t *testing.T) {
 		})
 	}
 	for name, proof := range map[string]string{
-		"4.2 the case of typ":                 forge(t, key, set{"typ": "DPoP+JWT"}, nil),
-		"4.2 unknown members":                 forge(t, key, set{"x": set{}, "kid": "k"}, set{"x": []int{1}, "aud": "nobody"}),
+		"4.2 the case of typ": forge(t, key, set{"typ": "DPoP+JWT"}, nil),
+		"4.2 unknown members": forge(t, key, set{"x": set{}, "kid": "k"},
+			set{"x": []int{1}, "aud": "nobody"}),
 		"4.3 exp and nbf are not looked at":   forge(t, key, nil, set{"exp": 1, "nbf": 1 << 40}),
 		"4.3 a nonce where none is asked for": forge(t, key, nil, set{"nonce": "n", "ath": "a"}),
 		"4.3 query and fragment":              forge(t, key, nil, set{"htu": where + "?a=b#c"}),
@@ -252,7 +275,8 @@ func TestWindow(t *testing.T) {
 			want  string
 		}{
 			{Rules{}, 10, ""}, {Rules{}, 11, "ahead"}, {Rules{}, -60, ""}, {Rules{}, -61, "old"},
-			{Rules{Ahead: 30 * time.Second, Age: 5 * time.Second}, 30, ""}, {Rules{Ahead: 30 * time.Second}, 31, "ahead"}, {Rules{Age: 5 * time.Second}, -6, "old"},
+			{Rules{Ahead: 30 * time.Second, Age: 5 * time.Second}, 30, ""}, {Rules{Ahead: 30 * time.Second}, 31, "ahead"},
+			{Rules{Age: 5 * time.Second}, -6, "old"},
 		} {
 			p, err := Verify(request(forge(t, key, nil, map[string]any{"iat": time.Now().Unix() + test.iat})), test.rules)
 			if test.want != "" {
@@ -285,10 +309,11 @@ func TestProofForAToken(t *testing.T) {
 	for name, test := range map[string]struct {
 		proof, token, key, want string
 	}{
-		"good":                                {bound, token, public.ID, ""},
-		"no ath":                              {plain, token, public.ID, "must have an ath"},
-		"the ath of another token":            {bound, token + "x", public.ID, "must have an ath"},
-		"an ath that is no text":              {forge(t, key, nil, map[string]any{"ath": 7}), token, public.ID, "must have an ath"},
+		"good":                     {bound, token, public.ID, ""},
+		"no ath":                   {plain, token, public.ID, "must have an ath"},
+		"the ath of another token": {bound, token + "x", public.ID, "must have an ath"},
+		"an ath that is no text": {forge(t, key, nil, map[string]any{"ath": 7}), token, public.ID,
+			"must have an ath"},
 		"the key of another":                  {bound, token, other.ID, "another key"},
 		"a token that is not bound":           {bound, token, "", "another key"},
 		"a refresh token that is bound":       {plain, "", public.ID, ""},
@@ -307,7 +332,8 @@ func TestProofForAToken(t *testing.T) {
 		})
 	}
 	// RFC 9449 §7.1 gives the digest of the token of its example.
-	if got := TokenHash("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"); got != "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo" {
+	if got := TokenHash(
+		"Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"); got != "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo" {
 		t.Error(got)
 	}
 }
@@ -323,7 +349,8 @@ func TestDigestNamesTheProof(t *testing.T) {
 		return p.Digest
 	}
 	one := of(key, nil)
-	if again := of(key, map[string]any{"htu": where + "/", "x": 1}); again != one || again.String() != one.String() || len(one.String()) != 43 {
+	if again := of(key, map[string]any{"htu": where + "/", "x": 1}); again != one || again.String() != one.String() ||
+		len(one.String()) != 43 {
 		t.Error("the same jti has two digests")
 	}
 	if one == of(key, map[string]any{"jti": "two"}) || one == of(other, nil) {

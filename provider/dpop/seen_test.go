@@ -53,7 +53,8 @@ func TestSeen(t *testing.T) {
 // A proof that came late in a generation is remembered in the next one as long as it is valid.
 func TestSeenAcrossGenerations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, late := range []time.Duration{0, time.Second, 59 * time.Second, 69 * time.Second, 70 * time.Second, 71*time.Second - 1} {
+		for _, late := range []time.Duration{0, time.Second, 59 * time.Second, 69 * time.Second, 70 * time.Second,
+			71*time.Second - 1} {
 			s := NewSeen(100, Rules{})
 			if err := s.Add(numbered("a", 1)); err != nil {
 				t.Fatal(err)

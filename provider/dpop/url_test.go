@@ -64,7 +64,8 @@ func TestNormal(t *testing.T) {
 }
 
 func FuzzNormal(f *testing.F) {
-	for _, seed := range []string{"https://a.example/%7e/../x?q#f", "HTTP://[::1]:80", "https://a/%2e%2e/.", "https://a//..//%2541"} {
+	for _, seed := range []string{"https://a.example/%7e/../x?q#f", "HTTP://[::1]:80", "https://a/%2e%2e/.",
+		"https://a//..//%2541"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -1,6 +1,6 @@
-// Package errorcode explains the error codes that this server sends: the clause that defines a code, what causes it, and what to
-// change. The pages to which error_uri leads (RFC 6749 §4.1.2.1, §5.2), the command mandate explain, the page of an application and
-// the table in docs follow from its one table.
+// Package errorcode explains the error codes that this server sends: the clause that defines a code, what causes it,
+// and what to change. The pages to which error_uri leads (RFC 6749 §4.1.2.1, §5.2), the command mandate explain, the
+// page of an application and the table in docs follow from its one table.
 package errorcode
 
 import (
@@ -56,8 +56,8 @@ func (c Code) Case(description string) (Case, bool) {
 	return Case{}, false
 }
 
-// URI returns the address of the page that explains an error, or "" for a code that the table does not have. It contains nothing
-// that a request can choose: the parts are the base URL, a name and an anchor of the table.
+// URI returns the address of the page that explains an error, or "" for a code that the table does not have. It
+// contains nothing that a request can choose: the parts are the base URL, a name and an anchor of the table.
 //
 // RFC 6749 §4.1.2.1, §5.2: it has no space, quote or backslash.
 func URI(base, code, description string) string {

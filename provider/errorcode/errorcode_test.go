@@ -138,10 +138,12 @@ func TestExplainFindsWhatPeopleCopy(t *testing.T) {
 // A message of a program in front of this server, as people copy it: with more around it, or only a part of it.
 func TestExplainFindsMessagesOfPrograms(t *testing.T) {
 	for text, want := range map[string]string{
-		`Error: Email in id_token (bob@example.org) isn't verified`:                                "oauth2-proxy: `email",
-		`email "bob@example.org" isn't verified`:                                                   "oauth2-proxy: `email ... isn't verified`",
-		`2026/11/27 [error] LOCALPART IS INVALID: "b@b"`:                                           "Matrix Synapse",
-		`msg="oidc: issuer did not match the issuer returned by provider, expected \"x\""`:         "`issuer did not match the issuer returned",
+		`Error: Email in id_token (bob@example.org) isn't verified`: "oauth2-proxy: `email",
+		`email "bob@example.org" isn't verified`: "oauth2-proxy: `email " +
+			"... isn't verified`",
+		`2026/11/27 [error] LOCALPART IS INVALID: "b@b"`: "Matrix Synapse",
+		`msg="oidc: issuer did not match the issuer returned by provider, expected \"x\""`: "`issuer did not match " +
+			"the issuer returned",
 		"only requests to HTTPS are allowed":                                                       "openid-client: `only requests",
 		"OAUTH_WWW_AUTHENTICATE_CHALLENGE":                                                         "openid-client: `server responded",
 		"Unexpected error when authenticating":                                                     "Keycloak",
@@ -260,7 +262,8 @@ func TestExplainNamesTheNearest(t *testing.T) {
 		"this application does not work",
 		"the server sends an error",
 		"please change the registered name of my dog",
-		"my application for the apartment was registered, and the client of the landlord wants a certificate from the bakery, the dentist and the zoo",
+		"my application for the apartment was registered, and the client of the landlord wants a certificate from the " +
+			"bakery, the dentist and the zoo",
 	} {
 		if found, certain := errorcode.Explain(text); certain || len(found) != 0 {
 			t.Errorf("%q: %t %s", text, certain, short(found))

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Every description that the source has, after its code and a tab. A value of the request is an ellipsis. A test compares it with
-// the source, and make docs writes it.
+// Every description that the source has, after its code and a tab. A value of the request is an ellipsis. A test
+// compares it with the source, and make docs writes it.
 //
 //go:embed descriptions.txt
 var descriptions string
@@ -109,8 +109,8 @@ func codeIn(text string) (Code, bool) {
 	return Code{}, false
 }
 
-// sent returns the longest description that a text has. The values of a request are not compared. If code is not empty, the
-// description is one of this code.
+// sent returns the longest description that a text has. The values of a request are not compared. If code is not empty,
+// the description is one of this code.
 func sent(text, code string) (Description, bool) {
 	var found Description
 	for _, d := range Descriptions() {

@@ -20,8 +20,8 @@ import (
 	"mandate/provider/errorcode"
 )
 
-// refusal is a function that refuses: its arguments with the code and the text. The code is fixed if its argument is -1. A text that
-// is passed on stands between before and after.
+// refusal is a function that refuses: its arguments with the code and the text. The code is fixed if its argument is
+// -1. A text that is passed on stands between before and after.
 type refusal struct {
 	codeAt, textAt int
 	code           string
@@ -39,7 +39,8 @@ type source struct {
 // elsewhere are codes that handlers/resource sends, or a function that chooses its code by the mistake.
 var elsewhere = []string{"insufficient_user_authentication", "invalid_redirect_uri"}
 
-// TestDescriptionsDocs compares descriptions.txt with the source, so that mandate explain finds each text that the server sends.
+// TestDescriptionsDocs compares descriptions.txt with the source, so that mandate explain finds each text that the
+// server sends.
 func TestDescriptionsDocs(t *testing.T) {
 	s := readSource(t)
 	for code := range s.codes {
@@ -73,10 +74,12 @@ func TestDescriptionsDocs(t *testing.T) {
 
 func readSource(t *testing.T) *source {
 	t.Helper()
-	s := &source{files: map[string][]*ast.File{}, said: map[string]bool{}, codes: map[string]bool{}, refusals: map[string]refusal{
-		"oauth.Refuse": {codeAt: 0, textAt: 1}, "oauth.ForPerson": {codeAt: 1, textAt: 3}, "oauth.Later": {codeAt: -1, textAt: 2, code: "temporarily_unavailable"},
-		"oauth.InvalidToken": {codeAt: -1, code: "invalid_token"}, "oauth.NoToken": {codeAt: -1, code: "invalid_token"},
-	}}
+	s := &source{files: map[string][]*ast.File{}, said: map[string]bool{}, codes: map[string]bool{},
+		refusals: map[string]refusal{
+			"oauth.Refuse": {codeAt: 0, textAt: 1}, "oauth.ForPerson": {codeAt: 1, textAt: 3},
+			"oauth.Later":        {codeAt: -1, textAt: 2, code: "temporarily_unavailable"},
+			"oauth.InvalidToken": {codeAt: -1, code: "invalid_token"}, "oauth.NoToken": {codeAt: -1, code: "invalid_token"},
+		}}
 	for _, root := range []string{"..", "../../handlers"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			switch {

@@ -22,7 +22,8 @@ var table = [...]Code{
 			{
 				"redirect-uri-not-registered",
 				"redirect URI of this request is not registered",
-				"Compare the callback address of the program with the registered redirect URIs, character by character. Register it if it is yours. The error page shows the two to the owner and to administrators.",
+				"Compare the callback address of the program with the registered redirect URIs, character by character. Register " +
+					"it if it is yours. The error page shows the two to the owner and to administrators.",
 				"redirect_uris",
 			},
 			{

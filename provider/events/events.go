@@ -22,8 +22,9 @@ import (
 // Event is something that happens now. It has no value that a person or a program has typed, and no
 // secret: a name, if it is that of a stored record, and words of this program.
 type Event struct {
-	Kind   Kind
-	Person storage.User  // whom it concerns; without a name: the actor, if the actor is a person. Without an ID: there is no account yet
+	Kind Kind
+	// whom it concerns; without a name: the actor, if the actor is a person. Without an ID: there is no account yet
+	Person storage.User
 	By     *origin.Actor // nil: the actor of the context
 	Object Object
 	Detail string
@@ -120,9 +121,12 @@ func rowAt(ctx context.Context, e Event, now time.Time) storage.Event {
 	if e.Person.ID == "" && e.Person.Username == "" && by.Kind == origin.Person {
 		e.Person = storage.User{ID: by.ID, Username: by.Name}
 	}
-	return storage.Event{ID: idAt(now) + strings.ToLower(rand.Text()[:16]), At: now.Unix(), Since: now.Unix(), Times: 1, Kind: string(e.Kind),
-		ActorKind: by.Kind, ActorID: by.ID, ActorName: by.Name, Address: from.Address, UserAgent: oauth.Clip(strings.ToValidUTF8(from.UserAgent, ""), 256),
-		PersonID: e.Person.ID, PersonName: e.Person.Username, ObjectKind: e.Object.Kind, ObjectID: e.Object.ID, ObjectName: e.Object.Name, Detail: oauth.Clip(e.Detail, 500)}
+	return storage.Event{ID: idAt(now) + strings.ToLower(rand.Text()[:16]), At: now.Unix(), Since: now.Unix(), Times: 1,
+		Kind:      string(e.Kind),
+		ActorKind: by.Kind, ActorID: by.ID, ActorName: by.Name, Address: from.Address,
+		UserAgent: oauth.Clip(strings.ToValidUTF8(from.UserAgent, ""), 256),
+		PersonID:  e.Person.ID, PersonName: e.Person.Username, ObjectKind: e.Object.Kind, ObjectID: e.Object.ID,
+		ObjectName: e.Object.Name, Detail: oauth.Clip(e.Detail, 500)}
 }
 
 // idAt returns the beginning of an ID. Events of one second are listed in the order of their IDs.
@@ -169,5 +173,6 @@ func sender(address string) string {
 // countedID returns the ID of everything that is counted together.
 func countedID(e storage.Event) string {
 	hour := time.Unix(e.At, 0).Truncate(time.Hour)
-	return idAt(hour) + seal.Digest(strings.Join([]string{e.Kind, e.ActorKind, e.ActorID, e.PersonID, e.ObjectID, e.Detail, e.Address}, "\x00"))[:16]
+	return idAt(hour) + seal.Digest(
+		strings.Join([]string{e.Kind, e.ActorKind, e.ActorID, e.PersonID, e.ObjectID, e.Detail, e.Address}, "\x00"))[:16]
 }

@@ -80,23 +80,33 @@ type Description struct {
 // kinds describes every kind, in the order of the documentation.
 var kinds = [...]Description{
 	{SignIn, "A person has signed in.", "", "the session", "the methods (`amr`)"},
-	{SignInFailed, "A sign-in was refused.", "The person is empty if there is none with that name. Counted.", "the application, if it sent the password", "`password`, `limit` (too many guesses at the account, under another name or from other networks), `disabled` (the password was right), `passkey` or `server` (another server), and after it the [condition](sign-in.md#when-it-does-not-work) that failed"},
-	{FactorFailed, "A second factor was refused, after the right password, after a sign-in at another server, or in a session.", "Counted.", "the account of the other server, if the sign-in began there", "`totp`, `new-totp`, `recovery` or `passkey`"},
+	{SignInFailed, "A sign-in was refused.", "The person is empty if there is none with that name. Counted.",
+		"the application, if it sent the password", "`password`, `limit` (too many guesses at the account, under another " +
+			"name or from other networks), `disabled` (the password was right), `passkey` or `server` (another server), and " +
+			"after it the [condition](sign-in.md#when-it-does-not-work) that failed"},
+	{FactorFailed, "A second factor was refused, after the right password, after a sign-in at another server, or in a " +
+		"session.", "Counted.", "the account of the other server, if the sign-in began there",
+		"`totp`, `new-totp`, `recovery` or `passkey`"},
 	{Strengthened, "A person who is signed in has used another factor.", "", "the session", "the methods (`amr`)"},
-	{SignOut, "A person has signed out.", "If the server of an application has ended the session, the application is the actor.", "the application that asked for it, if one did", ""},
+	{SignOut, "A person has signed out.", "If the server of an application has ended the session, the application is " +
+		"the actor.", "the application that asked for it, if one did", ""},
 	{SessionEnded, "One session of a person was ended from elsewhere.", "", "the session", "`limit`: there were too many"},
 	{AllEnded, "All sessions of a person were ended.", "", "", ""},
 	{PasswordChanged, "A person has changed the password, and knew the former one.", "", "", ""},
 	{PasswordReset, "A password was replaced without the former one.", "", "", "`link`, if the person did it with a link"},
 	{PasswordFailed, "Somebody wanted to change a password, and did not know the current one.", "Counted.", "", ""},
 	{PasswordLink, "A link was made that sets a new password.", "", "", "`mail`, if somebody asked for it on the page"},
-	{FactorAdded, "A way to sign in was added: an authenticator app, a passkey or an account of another server.", "", "it", "`address`, if the confirmed address has linked the account"},
+	{FactorAdded, "A way to sign in was added: an authenticator app, a passkey or an account of another server.", "", "it",
+		"`address`, if the confirmed address has linked the account"},
 	{FactorRenamed, "A passkey got another name.", "", "the passkey, with the new name", ""},
-	{FactorRemoved, "A way to sign in was removed.", "", "it", "`may-return`, if the address may link an account of that server again"},
-	{FactorsReset, "All second factors and passkeys of a person were removed, also the accounts of other servers if there is a password. The sessions were ended.", "", "", ""},
+	{FactorRemoved, "A way to sign in was removed.", "", "it",
+		"`may-return`, if the address may link an account of that server again"},
+	{FactorsReset, "All second factors and passkeys of a person were removed, also the accounts of other servers if " +
+		"there is a password. The sessions were ended.", "", "", ""},
 	{CodesMade, "New recovery codes replace the former ones.", "", "", ""},
 	{CodeUsed, "A recovery code was used.", "", "", ""},
-	{PersonAdded, "A person was added.", "", "", "`first` (the first administrator), `invitation`, `sign-up` (the person asked for it), `server` (another server) or `import`"},
+	{PersonAdded, "A person was added.", "", "", "`first` (the first administrator), `invitation`, `sign-up` (the " +
+		"person asked for it), `server` (another server) or `import`"},
 	{PersonChanged, "The account of a person was changed.", "", "", "the fields, without their values"},
 	{PersonPromoted, "A person has become an administrator.", "", "", ""},
 	{PersonDemoted, "A person is no administrator any more.", "", "", ""},
@@ -116,16 +126,24 @@ var kinds = [...]Description{
 	{ConsentRevoked, "A person has revoked what an application was allowed.", "", "the application", ""},
 	{DeviceApproved, "A person has allowed a device something.", "", "the application", "the scopes"},
 	{DeviceDenied, "A person has not allowed a device what it asked for.", "", "the application", ""},
-	{ApplicationAdded, "An application was registered.", "", "the application", "`page`, `command`, `registration` or `document`"},
+	{ApplicationAdded, "An application was registered.", "", "the application",
+		"`page`, `command`, `registration` or `document`"},
 	{ApplicationChanged, "An application was changed.", "", "the application", "the fields, without their values"},
-	{ApplicationAssigned, "Somebody else is responsible for an application.", "", "the application", "the new owner, or `operator`"},
+	{ApplicationAssigned, "Somebody else is responsible for an application.", "", "the application",
+		"the new owner, or `operator`"},
 	{ApplicationRevoked, "Everything that an application held was revoked.", "", "the application", ""},
 	{ApplicationDeleted, "An application was deleted.", "", "the application", "`unused`, if the clean-up did it"},
 	{SecretRotated, "An application got a new client secret.", "", "the application", ""},
-	{TokenReused, "A refresh token or a code was used a second time, and its token family was revoked.", "Counted.", "the application", "`refresh` or `code`"},
-	{TokenRepeated, "A refresh token was used twice within the grace period, and both requests got the same new tokens.", "This is usual: two requests of the application have met, or an answer was lost. Counted.", "the application", "`refresh`"},
+	{TokenReused, "A refresh token or a code was used a second time, and its token family was revoked.", "Counted.",
+		"the application", "`refresh` or `code`"},
+	{TokenRepeated, "A refresh token was used twice within the grace period, and both requests got the same new tokens.",
+		"This is usual: two requests of the application have met, or an answer was lost. Counted.", "the application",
+		"`refresh`"},
 	{TokenRevoked, "The operator has revoked a token and its family.", "", "the application", ""},
-	{RequestRefused, "A request was refused.", "Counted, by day.", "the application, if the request names one that is stored", "the endpoint (`authorize`, `token`, `par`, `device_authorization` or `register`) and the error; with an application also the description, with `…` for what the sender has sent. `other`: those beyond the [limit](#refused-requests)"},
+	{RequestRefused, "A request was refused.", "Counted, by day.",
+		"the application, if the request names one that is stored", "the endpoint (`authorize`, `token`, `par`, " +
+			"`device_authorization` or `register`) and the error; with an application also the description, with `…` for what " +
+			"the sender has sent. `other`: those beyond the [limit](#refused-requests)"},
 	{ResourceAdded, "A resource was added.", "", "the resource", ""},
 	{ResourceChanged, "A resource was changed.", "", "the resource", "the fields, without their values"},
 	{ResourceDeleted, "A resource was deleted.", "", "the resource", ""},
@@ -133,7 +151,8 @@ var kinds = [...]Description{
 	{RegistrationTokenDeleted, "An initial access token was deleted.", "", "the token's ID", ""},
 	{KeyAdded, "A signing key was added.", "", "the key ID", "`RSA`, `EC` or `OKP`"},
 	{KeyRetired, "A signing key was removed.", "", "the key ID", ""},
-	{EventsExported, "An administrator has exported the event log.", "", "", "the fields by which the export was filtered"},
+	{EventsExported, "An administrator has exported the event log.", "", "",
+		"the fields by which the export was filtered"},
 }
 
 // Kinds returns the descriptions of all kinds.

@@ -48,10 +48,11 @@ func (l *Log) List(ctx context.Context, actor policy.Actor, of Filter, limit int
 	return found, oauth.Stored(err)
 }
 
-// strange has the kinds of events that others than the person can cause, as often as they have networks, and oftenCaused
-// also those that are usual.
+// strange has the kinds of events that others than the person can cause, as often as they have networks, and
+// oftenCaused also those that are usual.
 var (
-	strange     = "|" + string(SignInFailed) + "|" + string(FactorFailed) + "|" + string(PasswordFailed) + "|" + string(TokenReused) + "|"
+	strange = "|" + string(SignInFailed) + "|" + string(FactorFailed) + "|" + string(PasswordFailed) + "|" +
+		string(TokenReused) + "|"
 	oftenCaused = strange + string(TokenRepeated) + "|"
 )
 
@@ -61,16 +62,17 @@ const mostUsual = 2
 // networksOfSite is how many rows OfPerson reads for one of a site.
 const networksOfSite = 20
 
-// OfPerson returns the newest events that concern a person: so many of what has happened to the account, and beside them so
-// many that strangers can cause, which never displace those, and very few that are usual. Some events only accompany another
-// one, and are left out.
+// OfPerson returns the newest events that concern a person: so many of what has happened to the account, and beside
+// them so many that strangers can cause, which never displace those, and very few that are usual. Some events only
+// accompany another one, and are left out.
 func (l *Log) OfPerson(ctx context.Context, userID string, own, ofStrangers int) ([]storage.Event, error) {
 	found, err := l.store.Events(ctx, Filter{PersonID: userID, Share: storage.Own, Strange: oftenCaused}, 2*own)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
 	found = slices.DeleteFunc(found, func(e storage.Event) bool { return e.Kind == string(Strengthened) })
-	others, err := l.store.Events(ctx, Filter{PersonID: userID, Share: storage.OfStrangers, Strange: strange}, networksOfSite*ofStrangers)
+	others, err := l.store.Events(ctx, Filter{PersonID: userID, Share: storage.OfStrangers, Strange: strange},
+		networksOfSite*ofStrangers)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
@@ -79,8 +81,10 @@ func (l *Log) OfPerson(ctx context.Context, userID string, own, ofStrangers int)
 		return nil, oauth.Unavailable(err)
 	}
 	others, usual = bySite(others), bySite(usual)
-	found = slices.Concat(found[:min(own, len(found))], others[:min(ofStrangers, len(others))], usual[:min(mostUsual, len(usual))])
-	slices.SortStableFunc(found, func(a, b storage.Event) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.ID, a.ID)) })
+	found = slices.Concat(found[:min(own, len(found))], others[:min(ofStrangers, len(others))],
+		usual[:min(mostUsual, len(usual))])
+	slices.SortStableFunc(found,
+		func(a, b storage.Event) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.ID, a.ID)) })
 	return found, nil
 }
 
@@ -129,7 +133,8 @@ func (l *Log) SignInsOf(ctx context.Context, userID string) (last, failures int6
 		last = found[0].At
 	}
 	for _, kind := range []Kind{SignInFailed, FactorFailed} {
-		found, err = l.store.Events(ctx, Filter{PersonID: userID, Kind: string(kind), Since: oauth.Now() - 24*60*60}, mostFailures)
+		found, err = l.store.Events(ctx, Filter{PersonID: userID, Kind: string(kind), Since: oauth.Now() - 24*60*60},
+			mostFailures)
 		if err != nil {
 			return 0, 0, oauth.Unavailable(err)
 		}
@@ -146,13 +151,14 @@ func (l *Log) Export(ctx context.Context, actor policy.Actor, of Filter) error {
 	if err != nil {
 		return err
 	}
-	by := Names(Field{"kind", of.Kind != ""}, Field{"person", of.PersonID != ""}, Field{"actor", of.ActorID != ""}, Field{"object", of.ObjectID != ""},
+	by := Names(Field{"kind", of.Kind != ""}, Field{"person", of.PersonID != ""}, Field{"actor", of.ActorID != ""},
+		Field{"object", of.ObjectID != ""},
 		Field{"address", of.Address != ""}, Field{"since", of.Since != 0}, Field{"until", of.Until != 0})
 	return oauth.Stored(l.store.AddEvents(Attach(ctx, Event{Kind: EventsExported, Detail: by})))
 }
 
-// Actor names the actor of an event for people. A person is named by the username, which has no parentheses: whatever stands
-// in them is no person.
+// Actor names the actor of an event for people. A person is named by the username, which has no parentheses: whatever
+// stands in them is no person.
 func Actor(e storage.Event) string {
 	name := cmp.Or(e.ActorName, e.ActorID)
 	switch e.ActorKind {
@@ -188,7 +194,8 @@ type line struct {
 
 // JSON returns an event as one line of JSON, without a line feed.
 func JSON(e storage.Event) []byte {
-	l := line{e.ID, Moment(e.At), e.Kind, Party{e.ActorKind, e.ActorID, e.ActorName}, e.Address, e.UserAgent, Party{"", e.PersonID, e.PersonName}, Party{e.ObjectKind, e.ObjectID, e.ObjectName}, e.Detail, e.Times, ""}
+	l := line{e.ID, Moment(e.At), e.Kind, Party{e.ActorKind, e.ActorID, e.ActorName}, e.Address, e.UserAgent,
+		Party{"", e.PersonID, e.PersonName}, Party{e.ObjectKind, e.ObjectID, e.ObjectName}, e.Detail, e.Times, ""}
 	if e.Times > 1 {
 		l.Since = Moment(e.Since)
 	}

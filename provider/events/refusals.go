@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// storeRefusals is the pause between two transactions that store refusals. The first refusal after a pause is stored at once.
+	// storeRefusals is the pause between two transactions that store refusals. The first refusal after a pause is stored
+	// at once.
 	storeRefusals = 5 * time.Second
 	refusalBatch  = 500 // rows of one transaction
 
@@ -46,8 +47,9 @@ type Sender string
 
 // The senders. Each has a share of its own of the rows of an application.
 const (
-	Itself   Sender = "application" // the application has authenticated
-	SignedIn Sender = "person"      // the browser of somebody who has signed in, perhaps with an account of their own making
+	Itself Sender = "application" // the application has authenticated
+	// the browser of somebody who has signed in, perhaps with an account of their own making
+	SignedIn Sender = "person"
 	Stranger Sender = "unknown"
 )
 
@@ -59,10 +61,11 @@ var senders = [...]struct {
 
 // Refused says which request was refused.
 type Refused struct {
-	Endpoint    string
-	Application *storage.Application // the one that has authenticated, or that the request names; nil or without an ID: none that is stored
-	Proved      bool                 // the application has authenticated
-	PersonID    string               // of whoever has signed in
+	Endpoint string
+	// the one that has authenticated, or that the request names; nil or without an ID: none that is stored
+	Application *storage.Application
+	Proved      bool   // the application has authenticated
+	PersonID    string // of whoever has signed in
 	Address     string
 }
 
@@ -103,8 +106,9 @@ type tally struct {
 // statement of its own.
 //
 // Anybody can have requests refused, as often as they like. So what is counted together is a text of this program, an
-// endpoint, an application and a day, and never a text of the sender, and the number of rows is limited: nobody displaces
-// the rows of senders who have proved more, and one site or one person alone does not displace those of others.
+// endpoint, an application and a day, and never a text of the sender, and the number of rows is limited: nobody
+// displaces the rows of senders who have proved more, and one site or one person alone does not displace those of
+// others.
 type Refusals struct {
 	store *storage.Store
 	log   *slog.Logger

@@ -128,12 +128,14 @@ func checkKey(grant storage.Grant, shown possession.Binding) error {
 	case shown.Key() == "":
 		return oauth.Refuse(
 			"invalid_grant",
-			"The authorization code is bound to the key of dpop_jkt, or of the DPoP proof of the pushed request: send a DPoP proof that is signed with this key.",
+			"The authorization code is bound to the key of dpop_jkt, or of the DPoP proof of the pushed request: send a DPoP "+
+				"proof that is signed with this key.",
 		)
 	}
 	return oauth.Refuse(
 		"invalid_grant",
-		"The DPoP proof is signed with another key than the one that the authorization code is bound to: that of dpop_jkt, or of the DPoP proof of the pushed request.",
+		"The DPoP proof is signed with another key than the one that the authorization code is bound to: that of dpop_jkt, "+
+			"or of the DPoP proof of the pushed request.",
 	)
 }
 

@@ -79,7 +79,8 @@ func (g *deviceGrant) withoutGrant(ctx context.Context, a storage.Application, d
 	}
 	return oauth.Refuse(
 		"invalid_grant",
-		"The approval has ended: it was revoked, or the person was signed out. Begin again with a new device authorization request.",
+		"The approval has ended: it was revoked, or the person was signed out. Begin again with a new device authorization "+
+			"request.",
 	)
 }
 

@@ -30,7 +30,8 @@ func (g *passwordGrant) Check(ctx context.Context, r *Request) (approved, error)
 	if a.RequiredACR != "" && a.RequiredACR != acr.Password {
 		return approved{}, oauth.Refuse(
 			"unauthorized_client",
-			"This application requires a second factor, which the password grant does not have: use the authorization code grant.",
+			"This application requires a second factor, which the password grant does not have: use the authorization code "+
+				"grant.",
 		)
 	}
 	// RFC 9700 §2.4: this grant must not be used. The log names each application that still

@@ -117,7 +117,8 @@ func checkBinding(a storage.Application, bound, shown possession.Binding) error 
 	if a.ClientType == policy.Public && bound != "" && bound.Confirmation() == nil {
 		return oauth.Refuse(
 			"invalid_grant",
-			"The refresh token was issued while this client authenticated, and is bound to no key or certificate of its own: send the person through the authorization endpoint again.",
+			"The refresh token was issued while this client authenticated, and is bound to no key or certificate of its own: "+
+				"send the person through the authorization endpoint again.",
 		)
 	}
 	if bound.Allows(shown) {
@@ -130,7 +131,8 @@ func checkBinding(a storage.Application, bound, shown possession.Binding) error 
 	}
 	return oauth.Refuse(
 		"invalid_grant",
-		"The refresh token is sender-constrained: send a DPoP proof, or use the client certificate, as in the request that it was issued for.",
+		"The refresh token is sender-constrained: send a DPoP proof, or use the client certificate, as in the request that "+
+			"it was issued for.",
 	)
 }
 
@@ -246,7 +248,8 @@ func (g *refreshGrant) spend(ctx context.Context, n *renewal, text string, made 
 	if !policy.RotatesRefresh(*n.Client, bound, g.p.config.RotateRefreshTokens) {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
-		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, at, made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
+		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, at, made.Tokens[last].ExpiresAt,
+			made.ExpiresAt, made.Tokens[:last]...))
 	}
 	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, token.Grant.ID, kept, at, made.ExpiresAt, made.Tokens))
 }

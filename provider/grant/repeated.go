@@ -110,7 +110,8 @@ func (g *refreshGrant) repeat(ctx context.Context, n *renewal) (bool, error) {
 	}
 	return false, oauth.Refuse(
 		"invalid_grant",
-		"This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.",
+		"This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh "+
+			"token.",
 	)
 }
 
@@ -135,7 +136,8 @@ func (g *refreshGrant) again(ctx context.Context, n *renewal, kept trail) error 
 	if kept.resource != tag(n.audience.Stored()) {
 		return oauth.Refuse(
 			"invalid_target",
-			"This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.",
+			"This refresh token was used a moment ago for another resource: name the same resource again, or use the new "+
+				"refresh token.",
 		)
 	}
 	scope, err := g.scope(a, token.Scope, n.audience, n.Form.Get("scope"))
@@ -147,7 +149,8 @@ func (g *refreshGrant) again(ctx context.Context, n *renewal, kept trail) error 
 	if kept.scope != tag(inOrder(scope)) {
 		return oauth.Refuse(
 			"invalid_scope",
-			"This refresh token was used a moment ago with another scope: ask for the same scope again, or use the new refresh token.",
+			"This refresh token was used a moment ago with another scope: ask for the same scope again, or use the new "+
+				"refresh token.",
 		)
 	}
 	n.scope = scope

@@ -133,7 +133,8 @@ func mayUse(a storage.Application, grant string) error {
 		if policy.StandingOf(a) != policy.StandingAdministrator {
 			return oauth.Refuse(
 				"unauthorized_client",
-				"This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.",
+				"This application is not registered for the grant type %s, or the grant type is only for applications for which "+
+					"an administrator is responsible.",
 				oauth.Own(grant),
 			)
 		}

@@ -81,7 +81,8 @@ func TestSame(t *testing.T) {
 }
 
 func FuzzNormal(f *testing.F) {
-	for _, seed := range []string{"https://api.example", "HTTP://[::1]:80/?a#b", "urn:x", "https://a:443", "https://a/%2F?", "http://%80", "http://[fe80::1%25eth0]", ":"} {
+	for _, seed := range []string{"https://api.example", "HTTP://[::1]:80/?a#b", "urn:x", "https://a:443",
+		"https://a/%2F?", "http://%80", "http://[fe80::1%25eth0]", ":"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

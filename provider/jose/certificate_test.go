@@ -83,10 +83,12 @@ func TestCertificate(t *testing.T) {
 		"of another key":     func(k *JWK) { k.Chain = certified(t, signers["Ed25519"]).Chain },
 		"second in the list": func(k *JWK) { k.Chain = append(set.Keys[0].Chain[:1:1], k.Chain...) },
 		"not Base64":         func(k *JWK) { k.Chain = []string{"%%%"} },
-		"base64url":          func(k *JWK) { k.Chain = []string{base64.RawURLEncoding.EncodeToString(set.Keys[2].Certificate())} },
-		"not a certificate":  func(k *JWK) { k.Chain = []string{"AAAA"} },
-		"no key":             func(k *JWK) { k.X = "" },
-		"another kind":       func(k *JWK) { k.Type = "oct" },
+		"base64url": func(k *JWK) {
+			k.Chain = []string{base64.RawURLEncoding.EncodeToString(set.Keys[2].Certificate())}
+		},
+		"not a certificate": func(k *JWK) { k.Chain = []string{"AAAA"} },
+		"no key":            func(k *JWK) { k.X = "" },
+		"another kind":      func(k *JWK) { k.Type = "oct" },
 	} {
 		k := set.Keys[2]
 		change(&k)

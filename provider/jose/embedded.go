@@ -29,7 +29,8 @@ func ParsePublic(raw []byte) (JWK, crypto.PublicKey, error) {
 		return JWK{}, nil, errors.New("must be a JWK: a JSON object")
 	}
 	if name := PrivateMember(members); name != "" {
-		return JWK{}, nil, fmt.Errorf("has the private member %s, so it is no longer secret: make a new key and send its public part", name)
+		return JWK{}, nil, fmt.Errorf("has the private member %s, so it is no longer secret: make a new key and send its "+
+			"public part", name)
 	}
 	c := Claims(members)
 	k := JWK{Type: c.Text("kty"), Use: c.Text("use"), Algorithm: c.Text("alg"), Curve: c.Text("crv"),
@@ -44,10 +45,12 @@ func ParsePublic(raw []byte) (JWK, crypto.PublicKey, error) {
 	}
 	public := k.Public()
 	if public == nil {
-		return k, nil, errors.New("must be for signatures: RSA with 2048 to 8192 bits and the exponent 65537, EC with the curve P-256, or OKP with the curve Ed25519")
+		return k, nil, errors.New("must be for signatures: RSA with 2048 to 8192 bits and the exponent 65537, EC with the " +
+			"curve P-256, or OKP with the curve Ed25519")
 	}
 	if !k.hasOneText() {
-		return k, nil, errors.New("must have its numbers in base64url without padding, line breaks or leading zero bytes (RFC 7518 §6)")
+		return k, nil, errors.New("must have its numbers in base64url without padding, line breaks or leading zero bytes " +
+			"(RFC 7518 §6)")
 	}
 	k.ID = k.Thumbprint()
 	return k, public, nil

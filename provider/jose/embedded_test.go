@@ -42,8 +42,9 @@ func TestParsePublic(t *testing.T) {
 			return read, err
 		}
 		for name, change := range map[string]map[string]any{
-			"as it is": nil, "another kid": {"kid": "mine"}, "an unknown member": {"x5t": []int{1}}, "RFC7517/4 a name has a case": {"D": "AQ", "KTY": "oct", "X5C": 1, "K": "AQ"},
-			"to verify": {"key_ops": []string{"verify"}},
+			"as it is": nil, "another kid": {"kid": "mine"}, "an unknown member": {"x5t": []int{1}},
+			"RFC7517/4 a name has a case": {"D": "AQ", "KTY": "oct", "X5C": 1, "K": "AQ"},
+			"to verify":                   {"key_ops": []string{"verify"}},
 		} {
 			if read, err := parse(change); err != nil || read.ID != k.ID {
 				t.Errorf("%s, %s: %v %v", kind, name, read, err)
@@ -51,14 +52,17 @@ func TestParsePublic(t *testing.T) {
 		}
 		for _, name := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
 			for _, value := range []any{"AQ", "", nil, 7, []any{map[string]any{"r": "AQ"}}} {
-				if _, err := parse(map[string]any{name: value}); err == nil || !strings.Contains(err.Error(), "private member "+name+",") {
+				if _, err := parse(map[string]any{name: value}); err == nil ||
+					!strings.Contains(err.Error(), "private member "+name+",") {
 					t.Errorf("%s with %s=%v: %v", kind, name, value, err)
 				}
 			}
 		}
 		for want, change := range map[string]map[string]any{
-			"must be for signatures": {"kty": "oct"}, "be for signatures": {"use": "enc"}, "for signatures": {"key_ops": []string{"sign"}}, "signatures": {"key_ops": "verify"},
-			"without padding": {"x": k.X + "\n", "n": k.N + "\n"}, "have its numbers": {"x": sloppy(k.X), "n": sloppy(k.N)}, "base64url without": {"x": sloppy(k.X), "n": padded(t, k.N)}, "line breaks": {"x": "\r" + k.X, "e": k.E + "\r"},
+			"must be for signatures": {"kty": "oct"}, "be for signatures": {"use": "enc"},
+			"for signatures": {"key_ops": []string{"sign"}}, "signatures": {"key_ops": "verify"},
+			"without padding": {"x": k.X + "\n", "n": k.N + "\n"}, "have its numbers": {"x": sloppy(k.X), "n": sloppy(k.N)},
+			"base64url without": {"x": sloppy(k.X), "n": padded(t, k.N)}, "line breaks": {"x": "\r" + k.X, "e": k.E + "\r"},
 		} {
 			if _, err := parse(change); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s with %v: %v", kind, change, err)
@@ -79,7 +83,8 @@ func TestParsePublic(t *testing.T) {
 	if _, _, err := ParsePublic(raw); err == nil || !strings.Contains(err.Error(), "without padding") {
 		t.Error("numbers of other lengths:", err)
 	}
-	for _, text := range []string{"", "null", "[]", `"x"`, "{", "{}", `{"kty":"EC"}`, `{"kty":7}`, `{"kty":"OKP","crv":"Ed25519","x":7}`, `{"kty":"oct","k":"AQ"}`} {
+	for _, text := range []string{"", "null", "[]", `"x"`, "{", "{}", `{"kty":"EC"}`, `{"kty":7}`,
+		`{"kty":"OKP","crv":"Ed25519","x":7}`, `{"kty":"oct","k":"AQ"}`} {
 		if k, public, err := ParsePublic([]byte(text)); err == nil || public != nil {
 			t.Errorf("%s is read: %v", text, k)
 		}

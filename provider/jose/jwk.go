@@ -155,13 +155,15 @@ func (k JWK) Thumbprint() string {
 // Public returns the key itself, or nil for one that verifies no signature of Algorithms.
 func (k JWK) Public() crypto.PublicKey {
 	// RFC 7517 §4.2, §4.3
-	if k.Use != "" && k.Use != "sig" || len(k.Operations) > 0 && !slices.Contains(k.Operations, "verify") || k.Type == "EC" && k.Curve != "P-256" {
+	if k.Use != "" && k.Use != "sig" || len(k.Operations) > 0 && !slices.Contains(k.Operations, "verify") ||
+		k.Type == "EC" && k.Curve != "P-256" {
 		return nil
 	}
 	return k.key()
 }
 
-// curves lists the curves of EC keys (RFC 7518 §6.2.1.1). No algorithm here uses the last two: they are for certificates.
+// curves lists the curves of EC keys (RFC 7518 §6.2.1.1). No algorithm here uses the last two: they are for
+// certificates.
 var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
 
 // key returns the key itself, or nil for one of another kind or without enough bits.

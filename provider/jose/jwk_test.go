@@ -24,7 +24,8 @@ func TestThumbprint(t *testing.T) {
 		"RFC7638/3.1": {JWK{Type: "RSA", Algorithm: "RS256", ID: "2011-04-29", E: "AQAB",
 			N: "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw"},
 			"NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"},
-		"RFC8037/A.3": {JWK{Type: "OKP", Curve: "Ed25519", X: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"},
+		"RFC8037/A.3": {JWK{Type: "OKP", Curve: "Ed25519", X: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},
+			"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"},
 	} {
 		if got := test.key.Thumbprint(); got != test.want {
 			t.Errorf("%s: %s", rule, got)
@@ -66,7 +67,8 @@ func TestKeyBecomesAJWKAndBack(t *testing.T) {
 		k.Algorithm = ""
 		for _, change := range []func(*JWK){
 			func(k *JWK) { k.Use = "enc" }, func(k *JWK) { k.Operations = []string{"sign"} }, func(k *JWK) { k.Type = "oct" },
-			func(k *JWK) { k.N, k.X = "", "" }, func(k *JWK) { k.N, k.X = "AQAB", "AQAB" }, func(k *JWK) { k.Curve, k.E = "P-384", "AQ" },
+			func(k *JWK) { k.N, k.X = "", "" }, func(k *JWK) { k.N, k.X = "AQAB", "AQAB" },
+			func(k *JWK) { k.Curve, k.E = "P-384", "AQ" },
 		} {
 			changed := k
 			change(&changed)
@@ -86,7 +88,8 @@ func TestKeysThatAreTooWeakOrOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, public := range map[string]any{"1024 bits": &small.PublicKey, "P-256": &other.PublicKey, "key of type": "text"} {
+	for want, public := range map[string]any{"1024 bits": &small.PublicKey, "P-256": &other.PublicKey,
+		"key of type": "text"} {
 		if _, err := NewJWK(public); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
@@ -122,14 +125,17 @@ func TestParsePrivate(t *testing.T) {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
 	for rule, good := range map[string]string{
-		"PKCS #8": text("PRIVATE KEY", der), "SEC 1": text("EC PRIVATE KEY", sec1), "with its parameters before": text("EC PARAMETERS", []byte{5}) + text("EC PRIVATE KEY", sec1), "with spaces around": " \n" + text("PRIVATE KEY", der) + "\n",
+		"PKCS #8": text("PRIVATE KEY", der), "SEC 1": text("EC PRIVATE KEY", sec1),
+		"with its parameters before": text("EC PARAMETERS", []byte{5}) + text("EC PRIVATE KEY", sec1),
+		"with spaces around":         " \n" + text("PRIVATE KEY", der) + "\n",
 	} {
 		if got, err := ParsePrivate(good); err != nil || !key.(*ecdsa.PrivateKey).Equal(got) {
 			t.Errorf("%s: %v", rule, err)
 		}
 	}
 	for want, bad := range map[string]string{
-		"not a private key in PEM": "x", "more than one key": text("PRIVATE KEY", der) + text("PRIVATE KEY", der), "PEM block \"CERTIFICATE\"": text("CERTIFICATE", der), "contains no private key": text("PRIVATE KEY", der[:9]),
+		"not a private key in PEM": "x", "more than one key": text("PRIVATE KEY", der) + text("PRIVATE KEY", der),
+		"PEM block \"CERTIFICATE\"": text("CERTIFICATE", der), "contains no private key": text("PRIVATE KEY", der[:9]),
 		"is encrypted": strings.Replace(text("PRIVATE KEY", der), "-----\n", "-----\nProc-Type: 4,ENCRYPTED\n\n", 1),
 	} {
 		if _, err := ParsePrivate(bad); err == nil || !strings.Contains(err.Error(), want) {
@@ -201,7 +207,8 @@ func TestAttackRSAKeysThatCostTime(t *testing.T) {
 	}{
 		{2048, of(65537), true}, {4096, of(65537), true}, {8192, of(65537), true},
 		{2047, of(65537), false}, {8193, of(65537), false}, {262144, of(65537), false},
-		{2048, of(1<<31 - 1), false}, {8192, of(1<<31 - 1), false}, {2048, of(65539), false}, {2048, of(65536), false}, {2048, of(17), false}, {2048, of(3), false},
+		{2048, of(1<<31 - 1), false}, {8192, of(1<<31 - 1), false}, {2048, of(65539), false}, {2048, of(65536), false},
+		{2048, of(17), false}, {2048, of(3), false},
 		{2048, of(1), false}, {2048, "", false}, {2048, number(4096), false}, {2048, of(1<<32 + 65537), false},
 	} {
 		key := JWK{Type: "RSA", N: number(test.bits), E: test.e}

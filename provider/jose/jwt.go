@@ -104,7 +104,8 @@ func (v Verifier) header(part string) (Header, error) {
 	// RFC 7515 §4.1.9: a media type has no case, and may be written without application/.
 	kind := strings.TrimPrefix(strings.ToLower(h.Type), "application/")
 	// RFC 7515 §4.1.11: crit names an extension, and the server understands none.
-	if !slices.Contains(v.Types, kind) || h.Critical != nil || !slices.Contains(v.Algorithms, h.Algorithm) || method(h.Algorithm) == nil {
+	if !slices.Contains(v.Types, kind) || h.Critical != nil || !slices.Contains(v.Algorithms, h.Algorithm) ||
+		method(h.Algorithm) == nil {
 		return h, ErrInvalid
 	}
 	return h, nil

@@ -48,7 +48,8 @@ func TestVerify(t *testing.T) {
 			if err != nil || string(raw) != `{"sub":"alice"}` {
 				t.Error(algorithm, string(raw), err)
 			}
-			if header, err := Decode(strings.Split(sign(algorithm, "at+jwt"), ".")[0]); err != nil || !strings.Contains(string(header), `"alg":"`+algorithm+`"`) {
+			if header, err := Decode(strings.Split(sign(algorithm, "at+jwt"), ".")[0]); err != nil ||
+				!strings.Contains(string(header), `"alg":"`+algorithm+`"`) {
 				t.Error(algorithm, string(header), err)
 			}
 		}
@@ -80,17 +81,20 @@ func TestVerify(t *testing.T) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	sloppy := good[:len(good)-1] + string(alphabet[strings.IndexByte(alphabet, last)|1])
 	for rule, text := range map[string]string{
-		"nothing": "", "two parts": parts[0] + "." + parts[1], "four parts": good + ".", "a line break": good[:10] + "\n" + good[10:], "padding": good + "=",
-		"RFC4648/3.5 bits that a decoder may ignore":    sloppy,
-		"RFC8725/3.2 none":                              header(`{"alg":"none","typ":"at+jwt"}`),
-		"RFC8725/3.1 an algorithm that is not listed":   sign(HS256, "at+jwt"),
-		"RFC8725/3.1 another algorithm than the key's":  header(`{"alg":"RS256","typ":"at+jwt"}`),
-		"RFC8725/3.11 another type":                     sign("ES256", "JWT"),
-		"RFC7515/4.1.11 an extension that it must know": resigned(t, keys["EC"], `{"alg":"ES256","typ":"at+jwt","crit":["exp"],"exp":1}`),
-		"another header":                                header(`{"alg":"ES256","typ":"at+jwt"}`),
-		"a header that is no JSON":                      header(`x`),
-		"other claims":                                  parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"bob"}`)) + "." + parts[2],
-		"no signature":                                  parts[0] + "." + parts[1] + ".",
+		"nothing": "", "two parts": parts[0] + "." + parts[1], "four parts": good + ".", "a line break": good[:10] + "\n" +
+			good[10:], "padding": good + "=",
+		"RFC4648/3.5 bits that a decoder may ignore":   sloppy,
+		"RFC8725/3.2 none":                             header(`{"alg":"none","typ":"at+jwt"}`),
+		"RFC8725/3.1 an algorithm that is not listed":  sign(HS256, "at+jwt"),
+		"RFC8725/3.1 another algorithm than the key's": header(`{"alg":"RS256","typ":"at+jwt"}`),
+		"RFC8725/3.11 another type":                    sign("ES256", "JWT"),
+		"RFC7515/4.1.11 an extension that it must know": resigned(t, keys["EC"],
+			`{"alg":"ES256","typ":"at+jwt","crit":["exp"],"exp":1}`),
+		"another header":           header(`{"alg":"ES256","typ":"at+jwt"}`),
+		"a header that is no JSON": header(`x`),
+		"other claims": parts[0] + "." +
+			base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"bob"}`)) + "." + parts[2],
+		"no signature": parts[0] + "." + parts[1] + ".",
 	} {
 		t.Run(rule, func(t *testing.T) {
 			if raw, err := strict.Verify(text); !errors.Is(err, ErrInvalid) {
@@ -127,7 +131,8 @@ func TestVerify(t *testing.T) {
 // resigned is a token with any header, signed with an EC key.
 func resigned(t *testing.T, key crypto.Signer, header string) string {
 	t.Helper()
-	signed, err := signText(key, base64.RawURLEncoding.EncodeToString([]byte(header))+"."+base64.RawURLEncoding.EncodeToString([]byte(`{}`)))
+	signed, err := signText(key, base64.RawURLEncoding.EncodeToString([]byte(header))+"."+
+		base64.RawURLEncoding.EncodeToString([]byte(`{}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +157,8 @@ func TestSignRefusesUnknownAlgorithms(t *testing.T) {
 }
 
 func TestAudience(t *testing.T) {
-	for text, want := range map[string]string{`"a"`: "a", `["a","b"]`: "a b", `[]`: "", `1`: "", `null`: "", `["a",1]`: ""} {
+	for text, want := range map[string]string{`"a"`: "a", `["a","b"]`: "a b", `[]`: "", `1`: "", `null`: "",
+		`["a",1]`: ""} {
 		var c Claims
 		err := json.Unmarshal([]byte(`{"aud":`+text+`}`), &c)
 		if got := strings.Join(c.Audience(), " "); err != nil || got != want {
@@ -164,14 +170,16 @@ func TestAudience(t *testing.T) {
 // RFC 7519 §2, §4.1.4.
 func TestInstant(t *testing.T) {
 	for text, want := range map[string]int64{
-		"1700000000": 1700000000, "1700000000.9": 1700000000, "1.7e9": 1700000000, "9007199254740991": 9007199254740991, "0": 0, "-0.0": 0, "0.5": 0, "-1": -1,
+		"1700000000": 1700000000, "1700000000.9": 1700000000, "1.7e9": 1700000000, "9007199254740991": 9007199254740991,
+		"0": 0, "-0.0": 0, "0.5": 0, "-1": -1,
 	} {
 		at, ok := parsed(t, text).Time("exp")
 		if !ok || at != want {
 			t.Errorf("%s: %d %t, want %d", text, at, ok, want)
 		}
 	}
-	for _, text := range []string{"-1e300", "1e300", "9007199254740992", `"1700000000"`, `""`, "null", "true", "[1]", "{}"} {
+	for _, text := range []string{"-1e300", "1e300", "9007199254740992", `"1700000000"`, `""`, "null", "true",
+		"[1]", "{}"} {
 		if at, ok := parsed(t, text).Time("exp"); ok {
 			t.Errorf("%s: %d", text, at)
 		}

@@ -53,7 +53,8 @@ func privateNumbers(private crypto.Signer) (numbers, error) {
 		return numbers{D: b64(key.Seed())}, nil
 	case *rsa.PrivateKey:
 		made := key.Precomputed
-		return numbers{b64(key.D.Bytes()), b64(key.Primes[0].Bytes()), b64(key.Primes[1].Bytes()), b64(made.Dp.Bytes()), b64(made.Dq.Bytes()), b64(made.Qinv.Bytes())}, nil
+		return numbers{b64(key.D.Bytes()), b64(key.Primes[0].Bytes()), b64(key.Primes[1].Bytes()), b64(made.Dp.Bytes()),
+			b64(made.Dq.Bytes()), b64(made.Qinv.Bytes())}, nil
 	}
 	return numbers{}, fmt.Errorf("a private key of type %T has no JWK here", private)
 }

@@ -26,7 +26,8 @@ func TestNewPair(t *testing.T) {
 			t.Fatal(err)
 		}
 		var m map[string]string
-		if err := json.Unmarshal([]byte(text), &m); err != nil || m["kid"] != public.ID || m["alg"] != algorithm || m["use"] != "sig" {
+		if err := json.Unmarshal([]byte(text), &m); err != nil || m["kid"] != public.ID || m["alg"] != algorithm ||
+			m["use"] != "sig" {
 			t.Fatalf("%s: %v, %v", algorithm, err, m["kid"])
 		}
 		var private any
@@ -49,7 +50,8 @@ func TestNewPair(t *testing.T) {
 			t.Fatal(err)
 		}
 		set := JWKSet{[]JWK{public}}
-		_, err = Verifier{Algorithms: []string{algorithm}, Types: []string{"jwt"}, Keys: func(h Header, _ []byte) ([]any, error) { return set.For(h), nil }}.Verify(signed)
+		_, err = Verifier{Algorithms: []string{algorithm}, Types: []string{"jwt"},
+			Keys: func(h Header, _ []byte) ([]any, error) { return set.For(h), nil }}.Verify(signed)
 		if err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}

@@ -53,7 +53,8 @@ type Config struct {
 	MaxStaleness           time.Duration
 	JWTAccessTokenLifetime time.Duration
 	JWTMax                 int64 // seconds; no signed access token lives longer
-	LongestSigned          int64 // the longest lifetime of a configured resource with signed access tokens; -1: there is none
+	// the longest lifetime of a configured resource with signed access tokens; -1: there is none
+	LongestSigned int64
 }
 
 // Ring holds the server's signing keys. It reads them from the database, and keeps a
@@ -75,7 +76,8 @@ type Ring struct {
 
 // New reads the keys, and generates those that are missing. listening reports whether this
 // node receives the changes that other nodes make.
-func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool, clock func() error, log *slog.Logger) (*Ring, error) {
+func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool,
+	clock func() error, log *slog.Logger) (*Ring, error) {
 	r := &Ring{config: config, store: store, sealer: sealer, listening: listening, clock: clock, log: log}
 	err := r.loadOwnKeys()
 	if err == nil {
@@ -311,7 +313,8 @@ func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error)
 	}
 	found := SigningKey{}
 	for _, k := range keys {
-		if k.Kind == jose.KindOf(algorithm) && signsAt(k.Key, oauth.Now()) && (found.private == nil || !found.own() && k.ActiveAt >= found.ActiveAt) {
+		if k.Kind == jose.KindOf(algorithm) && signsAt(k.Key, oauth.Now()) &&
+			(found.private == nil || !found.own() && k.ActiveAt >= found.ActiveAt) {
 			found = k
 		}
 	}

@@ -20,7 +20,8 @@ func ring(t *testing.T) *Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(t.Context(), Config{OpenID: true, IDTokenLifetime: time.Hour}, store, sealer, func() bool { return true }, func() error { return nil }, slog.New(slog.DiscardHandler))
+	r, err := New(t.Context(), Config{OpenID: true, IDTokenLifetime: time.Hour}, store, sealer,
+		func() bool { return true }, func() error { return nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +69,19 @@ func TestEveryPublishedKeyNamesItsAlgorithm(t *testing.T) {
 			t.Fatal(err)
 		}
 		used := ""
-		_, err = jose.Verifier{Algorithms: []string{algorithm}, Types: []string{"jwt"}, Keys: func(h jose.Header, _ []byte) ([]any, error) {
-			var found []any
-			for _, k := range set.Keys {
-				if k.ID == h.KeyID && k.Algorithm == algorithm {
-					found, used = append(found, k.Public()), k.ID
+		_, err = jose.Verifier{Algorithms: []string{algorithm}, Types: []string{"jwt"},
+			Keys: func(h jose.Header, _ []byte) ([]any, error) {
+				var found []any
+				for _, k := range set.Keys {
+					if k.ID == h.KeyID && k.Algorithm == algorithm {
+						found, used = append(found, k.Public()), k.ID
+					}
 				}
-			}
-			if len(found) != 1 {
-				t.Errorf("%s: %d keys have the kid %s", algorithm, len(found), h.KeyID)
-			}
-			return found, nil
-		}}.Verify(text)
+				if len(found) != 1 {
+					t.Errorf("%s: %d keys have the kid %s", algorithm, len(found), h.KeyID)
+				}
+				return found, nil
+			}}.Verify(text)
 		if err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}

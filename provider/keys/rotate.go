@@ -198,7 +198,8 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 		return oauth.Unavailable(err)
 	}
 	r.Forget()
-	r.log.Info("created a signing key", "kid", made.ID, "kind", made.Kind, "signs_from", time.Unix(made.ActiveAt, 0).UTC().Format(time.RFC3339))
+	r.log.Info("created a signing key", "kid", made.ID, "kind", made.Kind, "signs_from",
+		time.Unix(made.ActiveAt, 0).UTC().Format(time.RFC3339))
 	return nil
 }
 
@@ -211,7 +212,8 @@ func (r *Ring) longestSigned(ctx context.Context) (int64, error) {
 
 // errKeyExists says that the key exists already, or that another node added one at the
 // same moment.
-var errKeyExists = errors.New("this key exists already, or another key was added at the same time: mandate keys list shows the keys")
+var errKeyExists = errors.New("this key exists already, or another key was added at the same time: mandate keys list " +
+	"shows the keys")
 
 // Retire takes a key out of use at once, and generates another if the server needs
 // one. The signatures of the retired key can no longer be verified. It returns
@@ -221,7 +223,8 @@ func (r *Ring) Retire(ctx context.Context, id string) error {
 	if slices.ContainsFunc(r.own, func(k SigningKey) bool { return k.ID == id }) {
 		return errors.New("this key comes from the configuration: remove it from OIDC_RSA_PRIVATE_KEY")
 	}
-	err := r.store.RetireKey(events.Attach(ctx, events.Event{Kind: events.KeyRetired, Object: events.Key(id)}), id, oauth.Now())
+	err := r.store.RetireKey(events.Attach(ctx, events.Event{Kind: events.KeyRetired, Object: events.Key(id)}), id,
+		oauth.Now())
 	r.Forget()
 	if err != nil {
 		return oauth.Stored(err)

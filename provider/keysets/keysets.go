@@ -154,7 +154,8 @@ func (s *Sets) of(asked Asked) *set {
 // makeRoom removes a set, and none that is being fetched.
 func (s *Sets) makeRoom() {
 	delete(s.sets, places.First(s.sets, func(address string, one *set) places.Entry {
-		return places.Entry{Unread: one.since.IsZero(), Who: one.who, Fails: !s.places.Works(address), Last: one.asked, Stays: one.done != nil}
+		return places.Entry{Unread: one.since.IsZero(), Who: one.who, Fails: !s.places.Works(address), Last: one.asked,
+			Stays: one.done != nil}
 	}))
 }
 

@@ -230,7 +230,8 @@ func TestLimits(t *testing.T) {
 		}
 		asking.Wait()
 		if most != places.PerHost || busy.Load() != 2*places.Most-places.PerHost || s.places.Taken() != 0 {
-			t.Errorf("%d fetches from one host at once, %d were refused, %d places are taken", most, busy.Load(), s.places.Taken())
+			t.Errorf("%d fetches from one host at once, %d were refused, %d places are taken", most, busy.Load(),
+				s.places.Taken())
 		}
 	})
 }
@@ -283,7 +284,8 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, h, hang, find := begin(t, "https://other.example/keys")
 			for i := range 100 {
-				hang(Asked{fmt.Sprintf("https://%s:%d/keys", []string{"evil.example", "EVIL.example", "evil.example."}[i%3], 8000+i), fmt.Sprint("somebody ", i)})
+				hang(Asked{fmt.Sprintf("https://%s:%d/keys", []string{"evil.example", "EVIL.example", "evil.example."}[i%3],
+					8000+i), fmt.Sprint("somebody ", i)})
 			}
 			synctest.Wait()
 			if n := count(h); n != places.PerHost {
@@ -430,7 +432,8 @@ func TestSetsThatWorkAreForgottenLast(t *testing.T) {
 		s.places.Note("mended", "", false, 0)
 		time.Sleep(places.Distrust)
 		now := time.Now()
-		s.sets = map[string]*set{"works": {since: now.Add(-time.Minute), asked: now.Add(-time.Minute)}, "never": {asked: now}, "later": {since: now, asked: now},
+		s.sets = map[string]*set{"works": {since: now.Add(-time.Minute), asked: now.Add(-time.Minute)}, "never": {asked: now},
+			"later":  {since: now, asked: now},
 			"failed": {since: now, asked: now}, "mended": {since: now.Add(-time.Second), asked: now.Add(-time.Second)}}
 		for address, failed := range map[string]bool{"works": false, "later": false, "failed": true} {
 			s.places.Note(address, "", true, 0)

@@ -54,12 +54,14 @@ func hashingError(err error) error {
 	case errors.Is(err, password.ErrBusy):
 		return TooBusy(err)
 	case errors.Is(err, password.ErrQueue):
-		return oauth.Later(http.StatusTooManyRequests, time.Second, "Too many passwords or secrets from here are being checked. Try again in a moment.")
+		return oauth.Later(http.StatusTooManyRequests, time.Second,
+			"Too many passwords or secrets from here are being checked. Try again in a moment.")
 	}
 	return err
 }
 
 // TooBusy returns the Error for a hash that did not get its turn: status 503.
 func TooBusy(cause error) *oauth.Error {
-	return oauth.Later(http.StatusServiceUnavailable, 2*time.Second, "The server is busy checking passwords. Try again in a moment.").Because(cause)
+	return oauth.Later(http.StatusServiceUnavailable, 2*time.Second,
+		"The server is busy checking passwords. Try again in a moment.").Because(cause)
 }

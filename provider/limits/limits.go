@@ -36,13 +36,16 @@ const (
 	OfRegistration          // applications that are registered by a request, from one network
 	OfDeviceRequest         // requests of devices, from one network
 	OfPushedRequest         // pushed authorization requests, from one network
-	OfAssertion             // assertions of applications for which nobody is responsible, and signed responses to nobody, from one network
-	OfFactor                // a person who has typed the right password, and types a code
-	OfMessage               // requests for a message, such as one with a link for a new password, from one network
-	OfMessageTo             // the same, for one name or address
-	OfSecret                // a registered client, from all networks in which it has not authenticated before
-	OfOwnChange             // forms of a session, and all of a person; what a person does, or an application about itself, if each is an event
-	OfKnownFactor           // likewise OfFactor, in one session, or in one browser in which the person has signed in before
+	// assertions of applications for which nobody is responsible, and signed responses to nobody, from one network
+	OfAssertion
+	OfFactor    // a person who has typed the right password, and types a code
+	OfMessage   // requests for a message, such as one with a link for a new password, from one network
+	OfMessageTo // the same, for one name or address
+	OfSecret    // a registered client, from all networks in which it has not authenticated before
+	// forms of a session, and all of a person; what a person does, or an application about itself, if each is an event
+	OfOwnChange
+	// likewise OfFactor, in one session, or in one browser in which the person has signed in before
+	OfKnownFactor
 )
 
 // Of returns the limit of a kind of counters.
@@ -109,7 +112,9 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo), Of(OfSecret), Of(OfOwnChange), Of(OfKnownFactor))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient),
+		Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion),
+		Of(OfFactor), Of(OfMessage), Of(OfMessageTo), Of(OfSecret), Of(OfOwnChange), Of(OfKnownFactor))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or
@@ -132,7 +137,8 @@ func (l *Limits) Request(tries ...throttle.Try) (func(), error) {
 	if minutes <= 1 {
 		return nil, oauth.Later(http.StatusTooManyRequests, wait, "Too many requests. Try again in a minute.")
 	}
-	e := oauth.ForPerson(http.StatusTooManyRequests, "temporarily_unavailable", "", "Too many requests. Try again in %d minutes.", minutes)
+	e := oauth.ForPerson(http.StatusTooManyRequests, "temporarily_unavailable", "",
+		"Too many requests. Try again in %d minutes.", minutes)
 	e.RetryAfter = oauth.Later(e.Status, wait, "").RetryAfter
 	return nil, e
 }
@@ -154,17 +160,18 @@ func tooMany(wait time.Duration) *oauth.Error {
 // What a network does is counted apart for each place, so that a flood at one of them does
 // not use up the tries at another.
 const (
-	AtPage          = "page "        // passwords, at the login page
-	AtProgram       = "program "     // passwords, at the token endpoint
-	AtAccount       = "account "     // passwords at the login page, by the account and not by the name that was typed
-	AtUnknownClient = "client "      // client ids that do not exist
-	AtUserCode      = "user code "   // wrong user codes, by everybody in the network
-	AtObject        = "object "      // request objects with a wrong signature
-	AtFactor        = "factor "      // codes of second factors
-	AtPasskey       = "passkey "     // responses of authenticators, at the login page
-	AtCertificate   = "certificate " // client certificates that no authority of this server has issued, apart for each client
-	AtServer        = "server "      // responses of other servers, at which people sign in
-	AtSignUp        = "sign-up "     // forms of people who make an account
+	AtPage          = "page "      // passwords, at the login page
+	AtProgram       = "program "   // passwords, at the token endpoint
+	AtAccount       = "account "   // passwords at the login page, by the account and not by the name that was typed
+	AtUnknownClient = "client "    // client ids that do not exist
+	AtUserCode      = "user code " // wrong user codes, by everybody in the network
+	AtObject        = "object "    // request objects with a wrong signature
+	AtFactor        = "factor "    // codes of second factors
+	AtPasskey       = "passkey "   // responses of authenticators, at the login page
+	// client certificates that no authority of this server has issued, apart for each client
+	AtCertificate = "certificate "
+	AtServer      = "server "  // responses of other servers, at which people sign in
+	AtSignUp      = "sign-up " // forms of people who make an account
 )
 
 // At returns the try of a network at one of these places.
@@ -200,7 +207,8 @@ func MessageTo(what, recipient, address string) []throttle.Try {
 // somebody else may have a copy of, and one of the person. Another sign-in in the same browser keeps the session, and
 // changes the cookie. One session alone never uses up those of the person: its own come back more slowly.
 func PasswordChange(cookie, person string) []throttle.Try {
-	return []throttle.Try{{Kind: OfPasswordChange, Key: cookie, Wide: person}, {Kind: OfAccount, Key: "password change " + person, Wide: person}}
+	return []throttle.Try{{Kind: OfPasswordChange, Key: cookie, Wide: person},
+		{Kind: OfAccount, Key: "password change " + person, Wide: person}}
 }
 
 // OfAccountAt returns the try of a username, from whatever network.

@@ -54,8 +54,8 @@ var formats = map[string]format{
 const Accept = "image/png, image/jpeg, image/webp, image/gif"
 
 // Read decodes a logo that has this media type, and returns the picture as PNG. It needs up
-// to 50 MB of memory meanwhile. The picture is always a square without transparent parts, so it looks the same on a light and on a dark
-// page, whatever the proportions of the logo are.
+// to 50 MB of memory meanwhile. The picture is always a square without transparent parts, so it looks the same on a
+// light and on a dark page, whatever the proportions of the logo are.
 func Read(contentType string, body []byte) (written []byte, err error) {
 	defer func() {
 		// A decoder with a mistake must not end the process.
@@ -79,7 +79,8 @@ func Read(contentType string, body []byte) (written []byte, err error) {
 		return nil, fmt.Errorf("read the header of the logo: %w", err)
 	}
 	if header.Width < 1 || header.Height < 1 || header.Width > f.side || header.Height > f.side {
-		return nil, fmt.Errorf("the logo has %d x %d pixels, at most %d x %d are read", header.Width, header.Height, f.side, f.side)
+		return nil, fmt.Errorf("the logo has %d x %d pixels, at most %d x %d are read", header.Width, header.Height,
+			f.side, f.side)
 	}
 	decoded, err := f.decode(bytes.NewReader(body))
 	if err != nil {

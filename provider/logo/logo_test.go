@@ -216,8 +216,9 @@ func TestRefused(t *testing.T) {
 		"GIF that is too wide":             {"image/gif", asGIF(t, plain(1025, 1, red)), "1025 x 1 pixels"},
 		"WebP that is too wide":            {"image/webp", file(t, "wide.webp"), "513 x 1 pixels"},
 		"a bomb":                           {"image/png", bomb(60000, 60000), "60000 x 60000 pixels"},
-		"many bytes":                       {"image/png", append(bytes.Clone(good), make([]byte, MaxBytes)...), "larger than"},
-		"a JPEG with many scans":           {"image/jpeg", scans(t), "scans"},
+		"many bytes": {"image/png", append(bytes.Clone(good), make([]byte, MaxBytes)...),
+			"larger than"},
+		"a JPEG with many scans": {"image/jpeg", scans(t), "scans"},
 	} {
 		got, err := Read(test.contentType, test.body)
 		if err == nil || got != nil || !strings.Contains(err.Error(), test.want) {

@@ -103,7 +103,8 @@ func (t *notifier) sendDue(ctx context.Context) error {
 		t.calls.Go(func() {
 			began := time.Now()
 			// An unexpected record must not stop the server, now and at each restart.
-			err := recovered.Do(t.log, "notify the application "+l.ApplicationID+" of a logout", func() error { return t.deliver(ctx, l.Login, next) })
+			err := recovered.Do(t.log, "notify the application "+l.ApplicationID+" of a logout",
+				func() error { return t.deliver(ctx, l.Login, next) })
 			t.note(l, err == nil || refuses(err), time.Since(began))
 			leave()
 			t.NotifyNow() // a place is free again
@@ -130,7 +131,8 @@ func (t *notifier) inTurn(due []storage.DueLogin) []storage.DueLogin {
 
 // standingOf returns the standing of the application that must be notified.
 func standingOf(l storage.DueLogin) policy.Standing {
-	return policy.StandingOf(storage.Application{Responsible: l.Responsible, OwnerActive: l.OwnerActive, OwnerAdministrator: l.OwnerAdministrator})
+	return policy.StandingOf(storage.Application{Responsible: l.Responsible, OwnerActive: l.OwnerActive,
+		OwnerAdministrator: l.OwnerAdministrator})
 }
 
 // enter takes a place for a call. It returns what gives the place back, or nil if there is none.
@@ -202,9 +204,11 @@ func (t *notifier) failed(ctx context.Context, a storage.Application, l storage.
 	text := oauth.Clip(cause.Error(), 200)
 	if last {
 		t.givenUp.Add(lost)
-		t.log.Warn("an application was not notified of logouts, and this was the last attempt", "client", a.ClientID, "logouts", lost, "error", text)
+		t.log.Warn("an application was not notified of logouts, and this was the last attempt", "client", a.ClientID,
+			"logouts", lost, "error", text)
 	} else {
-		t.log.Warn("an application was not notified of a logout; the server will try again", "client", a.ClientID, "attempt", attempt, "error", text)
+		t.log.Warn("an application was not notified of a logout; the server will try again", "client", a.ClientID, "attempt",
+			attempt, "error", text)
 	}
 	if err != nil {
 		t.log.Warn("the next attempt to notify an application was not stored", "client", a.ClientID, "error", err)
@@ -236,7 +240,8 @@ func (p *Logouts) sendLogoutToken(ctx context.Context, a storage.Application, l 
 func (p *Logouts) logoutToken(ctx context.Context, a storage.Application, l storage.Login) (string, error) {
 	at := oauth.Now()
 	return p.tokens.Sign(ctx, a, cmp.Or(a.Algorithm, policy.DefaultAlgorithm), logoutToken, jose.Claims{
-		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.tokens.Subject(l.Sector, l.UserID), "sid": p.tokens.SID(l.Sector, l.SessionID),
+		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.tokens.Subject(l.Sector, l.UserID),
+		"sid": p.tokens.SID(l.Sector, l.SessionID),
 		"iat": at, "exp": at + logoutTokenLife, "jti": seal.Random(16),
 		"events": map[string]any{logoutEvent: struct{}{}},
 	})

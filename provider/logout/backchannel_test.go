@@ -28,12 +28,15 @@ func TestOwnersTakeTurns(t *testing.T) {
 	}
 	var got []string
 	for _, l := range n.inTurn([]storage.DueLogin{
-		due("greedy", 1, storage.ByNobody, nil), due("modest", 1, storage.ByNobody, nil), due("person", 1, storage.ByOwner, &no), due("greedy", 2, storage.ByNobody, nil),
-		due("operator", 1, storage.ByOperator, nil), due("modest", 2, storage.ByNobody, nil), due("operator", 2, storage.ByOperator, nil), due("administrator", 1, storage.ByOwner, &yes),
+		due("greedy", 1, storage.ByNobody, nil), due("modest", 1, storage.ByNobody, nil),
+		due("person", 1, storage.ByOwner, &no), due("greedy", 2, storage.ByNobody, nil),
+		due("operator", 1, storage.ByOperator, nil), due("modest", 2, storage.ByNobody, nil),
+		due("operator", 2, storage.ByOperator, nil), due("administrator", 1, storage.ByOwner, &yes),
 	}) {
 		got = append(got, fmt.Sprint(l.Owner, " ", l.Turn))
 	}
-	want := []string{"operator 1", "administrator 1", "operator 2", "person 1", "modest 1", "modest 2", "greedy 1", "greedy 2"}
+	want := []string{"operator 1", "administrator 1", "operator 2", "person 1", "modest 1", "modest 2", "greedy 1",
+		"greedy 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -36,7 +36,8 @@ func (p *Logouts) Read(ctx context.Context, parameters url.Values) (*Request, er
 	if err != nil {
 		return nil, err
 	}
-	l := &Request{RedirectURI: parameters.Get("post_logout_redirect_uri"), UILocales: oauth.Clip(parameters.Get("ui_locales"), 200), state: parameters.Get("state")}
+	l := &Request{RedirectURI: parameters.Get("post_logout_redirect_uri"),
+		UILocales: oauth.Clip(parameters.Get("ui_locales"), 200), state: parameters.Get("state")}
 	if len(l.state) > oauth.MaxState {
 		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.Own(oauth.MaxState))
 	}
@@ -93,7 +94,8 @@ func (p *Logouts) CheckLogoutURI(l *Request) error {
 	case l.RedirectURI == "":
 		return nil
 	case l.Application == nil:
-		return oauth.Refuse("invalid_request", "post_logout_redirect_uri requires id_token_hint or client_id, which identify the application.")
+		return oauth.Refuse("invalid_request", "post_logout_redirect_uri requires id_token_hint or client_id, which "+
+			"identify the application.")
 	case suspended != "":
 		// OIDC RP-Logout §3: nobody is responsible for the redirect URI any more.
 		return oauth.Refuse("unauthorized_client", "%s", suspended)
@@ -106,7 +108,8 @@ func (p *Logouts) CheckLogoutURI(l *Request) error {
 	case known:
 		return nil
 	}
-	e := oauth.Refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
+	e := oauth.Refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the "+
+		"application.")
 	e.Mismatch = p.config.Redirects.Compare(l.RedirectURI, registered, oauth.Deref(l.Application.OwnerID))
 	return e
 }
@@ -123,7 +126,8 @@ type logoutTicket struct {
 // Ticket seals a checked request into a text for the logout page, which sends it
 // back to Resume.
 func (p *Logouts) Ticket(l *Request) (string, error) {
-	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, UILocales: l.UILocales, State: []byte(l.state), Sub: l.subject, SID: l.sid}
+	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, UILocales: l.UILocales, State: []byte(l.state),
+		Sub: l.subject, SID: l.sid}
 	if l.Application != nil {
 		t.Application = l.Application.ID
 	}
@@ -135,7 +139,8 @@ func (p *Logouts) Ticket(l *Request) (string, error) {
 // the application may have changed. It returns an Error if the text is older than an
 // hour or was not sealed here.
 func (p *Logouts) Resume(ctx context.Context, sealed string) (*Request, error) {
-	stale := oauth.ForPerson(http.StatusBadRequest, "invalid_request", "", "This page is no longer valid. Sign out at the application again, or sign out here.")
+	stale := oauth.ForPerson(http.StatusBadRequest, "invalid_request", "",
+		"This page is no longer valid. Sign out at the application again, or sign out here.")
 	text, err := p.tickets.Open(sealed, "logout")
 	if err != nil {
 		return nil, stale
@@ -212,7 +217,8 @@ func (l *Request) leadsToStrangers() bool {
 
 // isOf reports whether the ID token was issued in this session of this person.
 func (l *Request) isOf(p *Logouts, userID, sessionID string) bool {
-	return l.subject == p.tokens.Subject(l.Application.Sector, userID) && l.sid == p.tokens.SID(l.Application.Sector, sessionID)
+	return l.subject == p.tokens.Subject(l.Application.Sector, userID) &&
+		l.sid == p.tokens.SID(l.Application.Sector, sessionID)
 }
 
 // LogoutByApplication ends a session because an application requested it.

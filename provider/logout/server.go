@@ -24,7 +24,9 @@ func (p *Logouts) ByServer(ctx context.Context, r *http.Request, address string)
 	call := clientauth.From(ctx, address)
 	form, err := serverForm(r)
 	if err == nil && !clientauth.SendsCredentials(r, form) && !clientauth.SendsCertificate(r, form) {
-		return "", unproven("Nobody was signed out. The request has neither the session of a browser nor client authentication. Send it with the client ID and the secret of the application (HTTP Basic, or as at the token endpoint), or send the browser of the person here.")
+		return "", unproven("Nobody was signed out. The request has neither the session of a browser nor client " +
+			"authentication. Send it with the client ID and the secret of the application (HTTP Basic, or as at the token " +
+			"endpoint), or send the browser of the person here.")
 	}
 	if err != nil {
 		return "", p.clients.UseUnread(call, r, err, nil)
@@ -60,7 +62,8 @@ func serverForm(r *http.Request) (url.Values, error) {
 		return nil, oauth.Refuse("invalid_request", "The query is not form-encoded: check its percent-encoding.")
 	// RFC 6749 §2.3.1: credentials must not be in the request URI, because logs keep it.
 	case form.Has("client_secret") || clientauth.HasAssertion(form):
-		return nil, oauth.Refuse("invalid_request", "Nobody was signed out. Send the credentials of the application in the Authorization header, or everything in the body of a POST: logs keep the query.")
+		return nil, oauth.Refuse("invalid_request", "Nobody was signed out. Send the credentials of the application in the "+
+			"Authorization header, or everything in the body of a POST: logs keep the query.")
 	}
 	return form, oauth.CheckParameters(form)
 }
@@ -75,11 +78,14 @@ func unproven(text string) *oauth.Error {
 func (p *Logouts) mayEnd(a storage.Application) error {
 	switch {
 	case a.ClientType == policy.Public:
-		return unproven("Nobody was signed out. This application is public, so it cannot prove who it is: send the browser of the person here.")
+		return unproven("Nobody was signed out. This application is public, so it cannot prove who it is: send the browser " +
+			"of the person here.")
 	case policy.StandingOf(a) == policy.StandingOpen:
-		return oauth.Refuse("unauthorized_client", "Nobody was signed out. Nobody is responsible for this application, so it ends no session without the person: send the browser of the person here.")
+		return oauth.Refuse("unauthorized_client", "Nobody was signed out. Nobody is responsible for this application, so "+
+			"it ends no session without the person: send the browser of the person here.")
 	case p.config.AlwaysPrompt:
-		return oauth.Refuse("unauthorized_client", "Nobody was signed out. This server asks the person at each sign-out (OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT): send the browser of the person here.")
+		return oauth.Refuse("unauthorized_client", "Nobody was signed out. This server asks the person at each sign-out "+
+			"(OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT): send the browser of the person here.")
 	}
 	return nil
 }
@@ -87,14 +93,16 @@ func (p *Logouts) mayEnd(a storage.Application) error {
 // named returns the session that an ID token names, or storage.ErrNotFound if it has ended.
 func (p *Logouts) named(ctx context.Context, l *Request, hint string) (storage.SignedIn, error) {
 	if hint == "" {
-		return storage.SignedIn{}, oauth.Refuse("invalid_request", "id_token_hint is missing: it is the ID token of the session that is to end.")
+		return storage.SignedIn{},
+			oauth.Refuse("invalid_request", "id_token_hint is missing: it is the ID token of the session that is to end.")
 	}
 	claims, err := p.tokens.Hint(ctx, hint)
 	if err == nil {
 		_, err = p.readLogoutHint(l, claims, l.Application.ClientID)
 	}
 	if err == nil && l.sid == "" {
-		err = oauth.Refuse("invalid_request", "id_token_hint has no sid: it belongs to access that does not end with a session.")
+		err = oauth.Refuse("invalid_request", "id_token_hint has no sid: it belongs to access that does not end with a "+
+			"session.")
 	}
 	if err != nil {
 		return storage.SignedIn{}, err

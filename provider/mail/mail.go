@@ -183,14 +183,16 @@ func (s *Sender) client() (*smtp.Client, error) {
 		// Nobody else is on the way to this machine. Its mail server often has no TLS, or a
 		// certificate that no authority issued.
 		secure.InsecureSkipVerify = true
-		auth = []smtp.SMTPAuthType{smtp.SMTPAuthSCRAMSHA256, smtp.SMTPAuthSCRAMSHA1, smtp.SMTPAuthPlainNoEnc, smtp.SMTPAuthLoginNoEnc}
+		auth = []smtp.SMTPAuthType{smtp.SMTPAuthSCRAMSHA256, smtp.SMTPAuthSCRAMSHA1, smtp.SMTPAuthPlainNoEnc,
+			smtp.SMTPAuthLoginNoEnc}
 		options = append(options, smtp.WithTLSPolicy(smtp.TLSOpportunistic))
 	default:
 		// RFC 8314 §3: the messages contain links with secrets.
 		options = append(options, smtp.WithTLSPolicy(smtp.TLSMandatory))
 	}
 	if at.user != "" {
-		options = append(options, smtp.WithUsername(at.user), smtp.WithPassword(at.password), smtp.WithOpportunisticSMTPAuth(auth...))
+		options = append(options, smtp.WithUsername(at.user), smtp.WithPassword(at.password),
+			smtp.WithOpportunisticSMTPAuth(auth...))
 	}
 	if s.dial != nil {
 		options = append(options, smtp.WithDialContextFunc(s.dial))

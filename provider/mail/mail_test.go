@@ -14,7 +14,8 @@ import (
 )
 
 func message(to string) Message {
-	return Message{ID: "abc", To: to, At: 1_700_000_000, Mail: Letter{Subject: "Grüße", Text: "Open https://auth.example/password/reset/x/\n", HTML: "<p>Open it</p>\n"}}
+	return Message{ID: "abc", To: to, At: 1_700_000_000,
+		Mail: Letter{Subject: "Grüße", Text: "Open https://auth.example/password/reset/x/\n", HTML: "<p>Open it</p>\n"}}
 }
 
 // newSender makes a sender for a server. A host that is not an address is led to the server.
@@ -48,11 +49,14 @@ func TestSend(t *testing.T) {
 		url     string // HERE stands for the address of the server
 		tls     bool
 	}{
-		{"STARTTLS and a password", smtpd.Options{TLS: true, User: "u@example.org", Password: "p@ss word"}, "smtp://u%40example.org:p%40ss%20word@smtp.example.org", true},
-		{"TLS from the first byte", smtpd.Options{Implicit: true, User: "u@example.org", Password: "secret"}, "smtps://u%40example.org:secret@HERE", true},
+		{"STARTTLS and a password", smtpd.Options{TLS: true, User: "u@example.org", Password: "p@ss word"},
+			"smtp://u%40example.org:p%40ss%20word@smtp.example.org", true},
+		{"TLS from the first byte", smtpd.Options{Implicit: true, User: "u@example.org", Password: "secret"},
+			"smtps://u%40example.org:secret@HERE", true},
 		{"this machine, without TLS", smtpd.Options{}, "smtp://HERE", false},
 		{"this machine, with a password", smtpd.Options{User: "u", Password: "secret"}, "smtp://u:secret@HERE", false},
-		{"this machine, with a certificate that nobody issued", smtpd.Options{TLS: true, User: "u", Password: "secret"}, "smtp://u:secret@HERE", true},
+		{"this machine, with a certificate that nobody issued", smtpd.Options{TLS: true, User: "u", Password: "secret"},
+			"smtp://u:secret@HERE", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			server := smtpd.Start(t, test.options)
@@ -66,15 +70,18 @@ func TestSend(t *testing.T) {
 				t.Fatalf("%d messages", len(got))
 			}
 			m := got[0]
-			if m.From != "noreply@example.org" || strings.Join(m.To, ",") != "alice@example.com" || m.TLS != test.tls || m.Login != test.options.User {
+			if m.From != "noreply@example.org" || strings.Join(m.To, ",") != "alice@example.com" || m.TLS != test.tls ||
+				m.Login != test.options.User {
 				t.Errorf("%+v", m)
 			}
 			want := message("").Mail
 			if m.Text != want.Text || m.HTML != want.HTML || m.Header.Get("Subject") != "=?UTF-8?q?Gr=C3=BC=C3=9Fe?=" {
 				t.Errorf("%q %q %v", m.Text, m.HTML, m.Header)
 			}
-			for name, value := range map[string]string{"From": `"Mandate" <noreply@example.org>`, "To": "<alice@example.com>", "Message-ID": "<abc@example.org>",
-				"Date": "Tue, 14 Nov 2023 22:13:20 +0000", "Auto-Submitted": "auto-generated", "User-Agent": "", "X-Mailer": ""} {
+			for name, value := range map[string]string{"From": `"Mandate" <noreply@example.org>`, "To": "<alice@example.com>",
+				"Message-ID": "<abc@example.org>",
+				"Date":       "Tue, 14 Nov 2023 22:13:20 +0000", "Auto-Submitted": "auto-generated", "User-Agent": "",
+				"X-Mailer": ""} {
 				if m.Header.Get(name) != value {
 					t.Errorf("%s: %q, want %q", name, m.Header.Get(name), value)
 				}
@@ -146,7 +153,8 @@ func TestSendTellsErrorsApart(t *testing.T) {
 		if err == nil || errors.Is(err, ErrRefused) != test.permanent {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		if err != nil && (strings.Contains(err.Error(), test.to) || strings.Contains(err.Error(), test.password) || strings.ContainsAny(err.Error(), "\r\n")) {
+		if err != nil && (strings.Contains(err.Error(), test.to) || strings.Contains(err.Error(), test.password) ||
+			strings.ContainsAny(err.Error(), "\r\n")) {
 			t.Errorf("%s: the error shows too much: %q", test.name, err)
 		}
 	}
@@ -173,8 +181,10 @@ func TestServer(t *testing.T) {
 		local bool
 		port  int
 	}{
-		"smtp://localhost": {true, 587}, "smtp://127.0.0.1": {true, 587}, "smtp://127.9.9.9:25": {true, 25}, "smtps://[::1]": {true, 465},
-		"smtp://192.0.2.1": {false, 587}, "smtps://[2001:db8::1]": {false, 465}, "smtp://127.example.org": {false, 587}, "smtp://localhost.example.org:65535": {false, 65535}, "smtp://mail.localhost": {false, 587},
+		"smtp://localhost": {true, 587}, "smtp://127.0.0.1": {true, 587}, "smtp://127.9.9.9:25": {true, 25},
+		"smtps://[::1]":    {true, 465},
+		"smtp://192.0.2.1": {false, 587}, "smtps://[2001:db8::1]": {false, 465}, "smtp://127.example.org": {false, 587},
+		"smtp://localhost.example.org:65535": {false, 65535}, "smtp://mail.localhost": {false, 587},
 	} {
 		s, wrong := parse(raw)
 		if wrong != "" || s.local() != want.local || s.port != want.port {
@@ -234,11 +244,16 @@ func TestSendRefusesHeaderInjection(t *testing.T) {
 
 func TestCheckURL(t *testing.T) {
 	for raw, good := range map[string]bool{
-		"smtp://mail.example.org": true, "smtp://u:p@mail.example.org:2525": true, "smtps://u:p%40@[::1]:465": true, "smtp://localhost": true, "smtp://127.0.0.1:25/": true,
-		"": false, "mail.example.org": false, "mail.example.org:25": false, "http://mail.example.org": false, "smtp://": false, "smtp://:25": false,
+		"smtp://mail.example.org": true, "smtp://u:p@mail.example.org:2525": true, "smtps://u:p%40@[::1]:465": true,
+		"smtp://localhost": true, "smtp://127.0.0.1:25/": true,
+		"": false, "mail.example.org": false, "mail.example.org:25": false, "http://mail.example.org": false,
+		"smtp://": false, "smtp://:25": false,
 		"smtp://mail.example.org:0": false, "smtp://mail.example.org:65536": false, "smtp://mail.example.org:x": false,
-		"smtp://u@mail.example.org": false, "smtp://u:@mail.example.org": false, "smtp://:p@mail.example.org": false, "smtp://u:p%0d%0a@mail.example.org": false,
-		"smtp://mail.example.org/x": false, "smtp://mail.example.org?tls=no": false, "smtp://mail.example.org#x": false, "smtp://u:p#q@mail.example.org": false, "smtp://u:p%@mail.example.org": false,
+		"smtp://u@mail.example.org": false, "smtp://u:@mail.example.org": false, "smtp://:p@mail.example.org": false,
+		"smtp://u:p%0d%0a@mail.example.org": false,
+		"smtp://mail.example.org/x":         false, "smtp://mail.example.org?tls=no": false,
+		"smtp://mail.example.org#x":     false,
+		"smtp://u:p#q@mail.example.org": false, "smtp://u:p%@mail.example.org": false,
 	} {
 		if wrong := CheckURL(raw); (wrong == "") != good {
 			t.Errorf("%s: %q", raw, wrong)
@@ -262,8 +277,11 @@ func passwordOf(raw string) string {
 
 func TestCheckFrom(t *testing.T) {
 	for text, good := range map[string]bool{
-		"noreply@example.org": true, "Mandate <noreply@example.org>": true, `"A, B" <noreply@example.org>`: true, "Grüße <noreply@example.org>": true,
-		"": false, "noreply": false, "a@example.org, b@example.org": false, "a@example.org\r\nBcc: b@example.org": false, "\"a\r\n\" <a@example.org>": false,
+		"noreply@example.org": true, "Mandate <noreply@example.org>": true, `"A, B" <noreply@example.org>`: true,
+		"Grüße <noreply@example.org>": true,
+		"":                            false, "noreply": false, "a@example.org, b@example.org": false,
+		"a@example.org\r\nBcc: b@example.org": false,
+		"\"a\r\n\" <a@example.org>":           false,
 	} {
 		if wrong := CheckFrom(text); (wrong == "") != good {
 			t.Errorf("%q: %q", text, wrong)
@@ -277,7 +295,8 @@ func FuzzCheckURL(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		s, wrong := parse(raw)
-		if wrong == "" && (s.host == "" || s.port < 1 || s.port > 65535 || (s.user == "") != (s.password == "") || !oneLine(s.user+s.password)) {
+		if wrong == "" && (s.host == "" || s.port < 1 || s.port > 65535 || (s.user == "") != (s.password == "") ||
+			!oneLine(s.user+s.password)) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})

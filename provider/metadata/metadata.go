@@ -186,12 +186,14 @@ func (c *Client) check() *Error {
 
 func (c *Client) checkAddresses() *Error {
 	// OIDC Registration §2: these addresses have the scheme https.
-	for _, of := range []struct{ member, value string }{{"jwks_uri", c.JWKSURI}, {"sector_identifier_uri", c.SectorURI}, {"initiate_login_uri", c.InitiateLoginURI}} {
+	for _, of := range []struct{ member, value string }{{"jwks_uri", c.JWKSURI}, {"sector_identifier_uri", c.SectorURI},
+		{"initiate_login_uri", c.InitiateLoginURI}} {
 		if problem := wrongPage(of.value, "https"); problem != "" {
 			return wrong(of.member, "%s", problem)
 		}
 	}
-	pages := map[string]string{"client_uri": c.ClientURI, "logo_uri": c.LogoURI, "policy_uri": c.PolicyURI, "tos_uri": c.TermsURI}
+	pages := map[string]string{"client_uri": c.ClientURI, "logo_uri": c.LogoURI, "policy_uri": c.PolicyURI,
+		"tos_uri": c.TermsURI}
 	for member, value := range c.Translated {
 		if base, _, _ := strings.Cut(member, "#"); base != "client_name" {
 			pages[member] = value
@@ -218,7 +220,8 @@ func wrongPage(raw string, schemes ...string) string {
 		}
 	}
 	u, err := url.Parse(raw)
-	foreign := strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) })
+	foreign := strings.ContainsFunc(raw,
+		func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) })
 	if err != nil || foreign || !slices.Contains(schemes, u.Scheme) || u.Opaque != "" || u.Hostname() == "" {
 		return "must be an absolute URL that begins with https://"
 	}

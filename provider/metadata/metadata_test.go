@@ -16,17 +16,23 @@ func TestParse(t *testing.T) {
 	}{
 		{"RFC7591/2 absent members have their defaults", `{}`,
 			`{"token_endpoint_auth_method":"client_secret_basic","grant_types":["authorization_code"],"response_types":["code"],"application_type":"web"}`},
-		{"RFC7591/2.1 a client without the authorization endpoint has no response type", `{"grant_types":["client_credentials"]}`,
+		{"RFC7591/2.1 a client without the authorization endpoint has no response type",
+			`{"grant_types":["client_credentials"]}`,
 			`{"token_endpoint_auth_method":"client_secret_basic","grant_types":["client_credentials"],"application_type":"web"}`},
-		{"RFC7591/2 unknown members are ignored", `{"code_challenge_method":"S256","example":{"a":[1]},"application_type":"native","token_endpoint_auth_method":"none"}`,
+		{"RFC7591/2 unknown members are ignored",
+			`{"code_challenge_method":"S256","example":{"a":[1]},"application_type":"native","token_endpoint_auth_method":"none"}`,
 			`{"token_endpoint_auth_method":"none","grant_types":["authorization_code"],"response_types":["code"],"application_type":"native"}`},
-		{"empty strings, null and empty lists are absent", `{"client_uri":"","logo_uri":"","tos_uri":"","scope":"","contacts":[],"jwks":null,"client_name":null,"token_endpoint_auth_method":"","redirect_uris":["",  "https://a.example/cb"]}`,
+		{"empty strings, null and empty lists are absent",
+			`{"client_uri":"","logo_uri":"","tos_uri":"","scope":"","contacts":[],"jwks":null,"client_name":null,"token_endpoint_auth_method":"","redirect_uris":["",  "https://a.example/cb"]}`,
 			`{"redirect_uris":["https://a.example/cb"],"token_endpoint_auth_method":"client_secret_basic","grant_types":["authorization_code"],"response_types":["code"],"application_type":"web"}`},
-		{"a repeated string of a list is kept once", `{"redirect_uris":["https://a.example/","https://a.example/"],"token_endpoint_auth_method":"none"}`,
+		{"a repeated string of a list is kept once",
+			`{"redirect_uris":["https://a.example/","https://a.example/"],"token_endpoint_auth_method":"none"}`,
 			`{"redirect_uris":["https://a.example/"],"token_endpoint_auth_method":"none","grant_types":["authorization_code"],"response_types":["code"],"application_type":"web"}`},
-		{"RFC7591/2.2 language tags are kept", `{"client_name":"Names","client_name#de":"Namen","tos_uri#ja-Jpan-JP":"https://a.example/ja","scope#de":"x","client_name#":"x","client_name#a b":"x"}`,
+		{"RFC7591/2.2 language tags are kept",
+			`{"client_name":"Names","client_name#de":"Namen","tos_uri#ja-Jpan-JP":"https://a.example/ja","scope#de":"x","client_name#":"x","client_name#a b":"x"}`,
 			`{"client_name":"Names","client_name#de":"Namen","tos_uri#ja-Jpan-JP":"https://a.example/ja","token_endpoint_auth_method":"client_secret_basic","grant_types":["authorization_code"],"response_types":["code"],"application_type":"web"}`},
-		{"numbers, booleans and objects keep their values", `{"default_max_age":0,"require_auth_time":true,"jwks":{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}}`,
+		{"numbers, booleans and objects keep their values",
+			`{"default_max_age":0,"require_auth_time":true,"jwks":{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}}`,
 			`{"default_max_age":0,"require_auth_time":true,"jwks":{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]},"token_endpoint_auth_method":"client_secret_basic","grant_types":["authorization_code"],"response_types":["code"],"application_type":"web"}`},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -69,8 +75,10 @@ func TestParseRefuses(t *testing.T) {
 		{"an object for a translated name", `{"client_name#de":{}}`, "client_name#de"},
 		{"a long string", `{"client_name":"` + strings.Repeat("a", 3000) + `"}`, "client_name"},
 		{"a long list", `{"contacts":["a"` + strings.Repeat(`,"a"`, 200) + `]}`, "contacts"},
-		{"RFC7591/2.1 a grant type without its response type", `{"grant_types":["authorization_code"],"response_types":["token"]}`, "grant_types"},
-		{"RFC7591/2.1 a response type without its grant type", `{"grant_types":["client_credentials"],"response_types":["code"]}`, "response_types"},
+		{"RFC7591/2.1 a grant type without its response type",
+			`{"grant_types":["authorization_code"],"response_types":["token"]}`, "grant_types"},
+		{"RFC7591/2.1 a response type without its grant type",
+			`{"grant_types":["client_credentials"],"response_types":["code"]}`, "response_types"},
 		{"RFC7591/2 two sources of keys", `{"jwks_uri":"https://a.example/k","jwks":{"keys":[{"kty":"RSA"}]}}`, "jwks"},
 		{"OIDC-REG/2 keys over http", `{"jwks_uri":"http://a.example/k"}`, "jwks_uri"},
 		{"OIDC-REG/2 a sector over http", `{"sector_identifier_uri":"http://a.example/k"}`, "sector_identifier_uri"},
@@ -99,7 +107,8 @@ func TestSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"client_secret_expires_at": true, "scope": true, "client_id": false, "registration_access_token": false, "client_name": false} {
+	for name, want := range map[string]bool{"client_secret_expires_at": true, "scope": true, "client_id": false,
+		"registration_access_token": false, "client_name": false} {
 		if c.Sent(name) != want {
 			t.Errorf("%s: sent %v", name, !want)
 		}
@@ -113,14 +122,16 @@ func TestKept(t *testing.T) {
 			`{"client_uri":"https://tool.example/","contacts":["a@tool.example"]}`, ""},
 		{`{"client_uri":"https://\u0430pple.com/","tos_uri":"https://tool.example/terms","software_id":"x"}`,
 			`{"software_id":"x","tos_uri":"https://tool.example/terms"}`, "client_uri"},
-		{`{"client_uri":"https://\u0430pple.com/","logo_uri":"https://%D0%B0pple.com/","policy_uri#de":"https://\u0430pple.com/","client_name#de":"Planer"}`,
+		{
+			`{"client_uri":"https://\u0430pple.com/","logo_uri":"https://%D0%B0pple.com/","policy_uri#de":"https://\u0430pple.com/","client_name#de":"Planer"}`,
 			`{"client_name#de":"Planer"}`, "client_uri logo_uri policy_uri#de"},
 		{`{"initiate_login_uri":"https://\u0430pple.com/","require_auth_time":true}`,
 			`{"require_auth_time":true}`, "initiate_login_uri"},
 		{`{"contacts":"a@tool.example","software_statement":"a.b.c"}`, `{"software_statement":"a.b.c"}`, "contacts"},
 		// Subjects are derived from its host.
 		{`{"sector_identifier_uri":"https://\u0430pple.com/uris","client_uri":"https://tool.example/"}`,
-			`{"client_uri":"https://tool.example/","sector_identifier_uri":"https://\u0430pple.com/uris"}`, "sector_identifier_uri"},
+			`{"client_uri":"https://tool.example/","sector_identifier_uri":"https://\u0430pple.com/uris"}`,
+			"sector_identifier_uri"},
 		{`{"sector_identifier_uri":7,"client_uri":"https://tool.example/"}`,
 			`{"client_uri":"https://tool.example/"}`, "sector_identifier_uri"},
 		// Each of these two is right alone.
@@ -155,7 +166,8 @@ func TestKept(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, document := range []string{`{}`, `{"redirect_uris":["https://a.example/"],"jwks":{"keys":[{"kty":"RSA","n":"a","e":"AQAB"}]},"client_name#de":"x","default_max_age":3}`, `{"a":1,"a":2}`, `[`, `{"x":[[[]]]}`} {
+	for _, document := range []string{`{}`,
+		`{"redirect_uris":["https://a.example/"],"jwks":{"keys":[{"kty":"RSA","n":"a","e":"AQAB"}]},"client_name#de":"x","default_max_age":3}`, `{"a":1,"a":2}`, `[`, `{"x":[[[]]]}`} {
 		f.Add([]byte(document))
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {

@@ -9,7 +9,8 @@ import (
 
 // assigned lists the members that the server assigns, and those that are secret. An issuer
 // cannot give them to a client: many clients have the same statement.
-var assigned = []string{"client_id", "client_secret", "client_id_issued_at", "client_secret_expires_at", "registration_access_token", "registration_client_uri", "software_statement"}
+var assigned = []string{"client_id", "client_secret", "client_id_issued_at", "client_secret_expires_at",
+	"registration_access_token", "registration_client_uri", "software_statement"}
 
 // ParseSigned does what Parse does. If the document has a software statement, verify returns
 // its claims, which replace the members of the document. The error of verify is returned as
@@ -49,7 +50,8 @@ func readClaims(claims []byte, plain []string) (map[string]json.RawMessage, erro
 		_, wrong := read(values, plain...)
 		for _, name := range assigned {
 			if wrong == nil && !absent(values[name]) {
-				wrong = &Error{Member: name, Problem: "must not be a claim: the server assigns it, and a statement is for many clients"}
+				wrong = &Error{Member: name, Problem: "must not be a claim: the server assigns it, and a statement is for many " +
+					"clients"}
 			}
 		}
 		if wrong != nil {

@@ -28,15 +28,25 @@ func withStatement(t *testing.T, document, claims string) []byte {
 
 func TestStatementReplacesMembers(t *testing.T) {
 	for rule, test := range map[string]struct{ document, claims, want string }{
-		"RFC7591/3.1.1 values of the statement take precedence": {`{"client_name":"Mine","scope":"a","software_id":"x"}`, `{"client_name":"Signed","software_id":"y"}`,
+		"RFC7591/3.1.1 values of the statement take precedence": {`{"client_name":"Mine","scope":"a","software_id":"x"}`,
+			`{"client_name":"Signed","software_id":"y"}`,
 			`{"client_name":"Signed","scope":"a","software_id":"y"}`},
-		"a list is replaced as a whole":                  {`{"redirect_uris":["https://a.example/"],"contacts":["a"]}`, `{"redirect_uris":["https://b.example/"]}`, `{"redirect_uris":["https://b.example/"],"contacts":["a"]}`},
-		"a translation of a signed name is not kept":     {`{"client_name":"Mine","client_name#de":"Meins","tos_uri#de":"https://a.example/de"}`, `{"client_name":"Signed"}`, `{"client_name":"Signed","tos_uri#de":"https://a.example/de"}`},
-		"a signed translation replaces that one alone":   {`{"client_name":"Mine","client_name#de":"Meins"}`, `{"client_name#de":"Signiert"}`, `{"client_name":"Mine","client_name#de":"Signiert"}`},
-		"claims that are no metadata are ignored":        {`{"client_name":"Mine"}`, `{"iss":"https://i.example","sub":1,"exp":2,"owner":"root","Client_Name":"x","scope#de":"x"}`, `{"client_name":"Mine"}`},
-		"absent claims replace nothing":                  {`{"client_name":"Mine","scope":"a"}`, `{"client_name":"","scope":null,"client_id":"","client_secret":null}`, `{"client_name":"Mine","scope":"a"}`},
-		"a plain value that is replaced may be anything": {`{"client_name":7}`, `{"client_name":"Signed"}`, `{"client_name":"Signed"}`},
-		"the halves of a pair may come from both":        {`{"response_types":["code"]}`, `{"grant_types":["authorization_code"]}`, `{}`},
+		"a list is replaced as a whole": {`{"redirect_uris":["https://a.example/"],"contacts":["a"]}`,
+			`{"redirect_uris":["https://b.example/"]}`, `{"redirect_uris":["https://b.example/"],"contacts":["a"]}`},
+		"a translation of a signed name is not kept": {
+			`{"client_name":"Mine","client_name#de":"Meins","tos_uri#de":"https://a.example/de"}`, `{"client_name":"Signed"}`,
+			`{"client_name":"Signed","tos_uri#de":"https://a.example/de"}`},
+		"a signed translation replaces that one alone": {`{"client_name":"Mine","client_name#de":"Meins"}`,
+			`{"client_name#de":"Signiert"}`, `{"client_name":"Mine","client_name#de":"Signiert"}`},
+		"claims that are no metadata are ignored": {`{"client_name":"Mine"}`,
+			`{"iss":"https://i.example","sub":1,"exp":2,"owner":"root","Client_Name":"x","scope#de":"x"}`,
+			`{"client_name":"Mine"}`},
+		"absent claims replace nothing": {`{"client_name":"Mine","scope":"a"}`,
+			`{"client_name":"","scope":null,"client_id":"","client_secret":null}`, `{"client_name":"Mine","scope":"a"}`},
+		"a plain value that is replaced may be anything": {`{"client_name":7}`, `{"client_name":"Signed"}`,
+			`{"client_name":"Signed"}`},
+		"the halves of a pair may come from both": {`{"response_types":["code"]}`,
+			`{"grant_types":["authorization_code"]}`, `{}`},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			document := withStatement(t, test.document, test.claims)
@@ -78,7 +88,8 @@ func TestStatementRefused(t *testing.T) {
 		"a type that contradicts the plain type": {`{"grant_types":["client_credentials"]}`, "response_types", false},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			_, err := ParseSigned(withStatement(t, `{"response_types":["code"],"jwks":{"keys":[{"kty":"RSA"}]}}`, test.claims), signed)
+			_, err := ParseSigned(withStatement(t, `{"response_types":["code"],"jwks":{"keys":[{"kty":"RSA"}]}}`, test.claims),
+				signed)
 			wrong, is := errors.AsType[*Error](err)
 			if !is || wrong.Member != test.member || wrong.Signed != test.signed {
 				t.Errorf("%+v", err)

@@ -47,14 +47,16 @@ func (c *Certificate) Verify(authorities *x509.CertPool) (time.Time, error) {
 	between := x509.NewCertPool()
 	for _, one := range c.Chain {
 		if costly(one) {
-			return time.Time{}, errors.New("a certificate after it has an RSA key of more than 4096 bits, or with a public exponent above 65537")
+			return time.Time{}, errors.New("a certificate after it has an RSA key of more than 4096 bits, or with a public " +
+				"exponent above 65537")
 		}
 		between.AddCert(one)
 	}
 	if authorities == nil {
 		authorities = x509.NewCertPool() // nil means those of the operating system
 	}
-	chains, err := c.Certificate.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	chains, err := c.Certificate.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	until := c.NotAfter
 	for _, one := range slices.Concat(chains...) {
 		if one.NotAfter.Before(until) {

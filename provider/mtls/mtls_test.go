@@ -54,7 +54,8 @@ func issue(t *testing.T, by *authority, template x509.Certificate) *authority {
 }
 
 func root(t *testing.T, by *authority) *authority {
-	return issue(t, by, x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return issue(t, by, x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 }
 
 var forClients = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -85,12 +86,17 @@ func TestVerify(t *testing.T) {
 		"issued by our authority":          {good, nil, pool, true},
 		"with an intermediate certificate": {below, []*x509.Certificate{between.Certificate}, pool, true},
 		"without it":                       {below, nil, pool, false},
-		"issued by another authority":      {issue(t, stranger, x509.Certificate{ExtKeyUsage: forClients}), []*x509.Certificate{stranger.Certificate}, pool, false},
-		"self-signed":                      {issue(t, nil, x509.Certificate{ExtKeyUsage: forClients}), nil, pool, false},
-		"of a server":                      {issue(t, ours, x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}), nil, pool, false},
-		"expired":                          {issue(t, ours, x509.Certificate{ExtKeyUsage: forClients, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}), nil, pool, false},
-		"no authority is configured":       {good, nil, nil, false},
-		"issued by a client":               {issue(t, good, x509.Certificate{ExtKeyUsage: forClients}), []*x509.Certificate{good.Certificate}, pool, false},
+		"issued by another authority": {issue(t, stranger, x509.Certificate{ExtKeyUsage: forClients}),
+			[]*x509.Certificate{stranger.Certificate}, pool, false},
+		"self-signed": {issue(t, nil, x509.Certificate{ExtKeyUsage: forClients}), nil, pool, false},
+		"of a server": {
+			issue(t, ours, x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}), nil, pool, false},
+		"expired": {
+			issue(t, ours, x509.Certificate{ExtKeyUsage: forClients, NotBefore: time.Now().Add(-2 * time.Hour),
+				NotAfter: time.Now().Add(-time.Hour)}), nil, pool, false},
+		"no authority is configured": {good, nil, nil, false},
+		"issued by a client": {issue(t, good, x509.Certificate{ExtKeyUsage: forClients}),
+			[]*x509.Certificate{good.Certificate}, pool, false},
 	} {
 		_, err := (&Certificate{test.leaf.Certificate, test.chain}).Verify(test.pool)
 		if (err == nil) != test.ok {
@@ -121,7 +127,8 @@ func TestAttackCostlyChain(t *testing.T) {
 		"a large exponent":    {&rsa.PublicKey{N: odd(2048), E: 65539}, 1, false},
 		"the second is large": {&rsa.PublicKey{N: odd(8192), E: 1<<31 - 1}, 2, false},
 	} {
-		template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+		template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true,
+			BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
 		der, err := x509.CreateCertificate(rand.Reader, &template, ours.Certificate, test.key, ours.key)
 		if err != nil {
 			t.Fatal(err)
@@ -162,33 +169,53 @@ func TestFromHeader(t *testing.T) {
 		chain   int
 		problem string
 	}{
-		"RFC9440/2.2":                {http.Header{"Client-Cert": {bytesItem(a)}}, CertificateHeader, a, 0, ""},
-		"the name has no case":       {http.Header{"Client-Cert": {bytesItem(a)}}, "client-cert", a, 0, ""},
-		"RFC9440/2.3 a chain":        {http.Header{"Client-Cert": {bytesItem(a)}, "Client-Cert-Chain": {bytesItem(b) + ", " + bytesItem(c)}}, CertificateHeader, a, 2, ""},
-		"RFC8941/4.2 two lines":      {http.Header{"Client-Cert": {bytesItem(a)}, "Client-Cert-Chain": {bytesItem(b), bytesItem(c)}}, CertificateHeader, a, 2, ""},
+		"RFC9440/2.2":          {http.Header{"Client-Cert": {bytesItem(a)}}, CertificateHeader, a, 0, ""},
+		"the name has no case": {http.Header{"Client-Cert": {bytesItem(a)}}, "client-cert", a, 0, ""},
+		"RFC9440/2.3 a chain": {http.Header{"Client-Cert": {bytesItem(a)},
+			"Client-Cert-Chain": {bytesItem(b) + ", " + bytesItem(c)}}, CertificateHeader, a, 2, ""},
+		"RFC8941/4.2 two lines": {http.Header{"Client-Cert": {bytesItem(a)},
+			"Client-Cert-Chain": {bytesItem(b), bytesItem(c)}}, CertificateHeader, a, 2, ""},
 		"no header":                  {http.Header{}, CertificateHeader, nil, 0, ""},
 		"an empty one":               {http.Header{nginx: {""}}, nginx, nil, 0, ""},
 		"another header is not read": {http.Header{"Client-Cert": {bytesItem(a)}}, nginx, nil, 0, ""},
-		"two headers":                {http.Header{"Client-Cert": {bytesItem(a), bytesItem(b)}}, CertificateHeader, nil, 0, "more than once"},
-		"no colons":                  {http.Header{"Client-Cert": {strings.Trim(bytesItem(a), ":")}}, CertificateHeader, nil, 0, "two colons"},
-		"one colon":                  {http.Header{"Client-Cert": {":"}}, CertificateHeader, nil, 0, "two colons"},
-		"no Base64":                  {http.Header{"Client-Cert": {":%%%:"}}, CertificateHeader, nil, 0, "not Base64"},
-		"no certificate":             {http.Header{"Client-Cert": {":AAAA:"}}, CertificateHeader, nil, 0, "cannot be read"},
-		"more after it":              {http.Header{"Client-Cert": {":" + base64.StdEncoding.EncodeToString(append(append([]byte{}, a.Raw...), 0)) + ":"}}, CertificateHeader, nil, 0, "cannot be read"},
-		"too large":                  {http.Header{"Client-Cert": {":" + strings.Repeat("AAAA", maxCertificate) + ":"}}, CertificateHeader, nil, 0, "larger than"},
-		"a bad chain":                {http.Header{"Client-Cert": {bytesItem(a)}, "Client-Cert-Chain": {"x"}}, CertificateHeader, nil, 0, "Client-Cert-Chain"},
-		"a long chain":               {http.Header{"Client-Cert": {bytesItem(a)}, "Client-Cert-Chain": {strings.Repeat(bytesItem(b)+",", maxChain) + bytesItem(c)}}, CertificateHeader, nil, 0, "more than 8"},
-		"PEM, as nginx writes it":    {http.Header{nginx: {strings.ReplaceAll(url.QueryEscape(inPEM(a)), "+", "%20")}}, nginx, a, 0, ""},
-		"PEM with a plus sign":       {http.Header{nginx: {strings.ReplaceAll(url.PathEscape(inPEM(a)), "%2B", "+")}}, nginx, a, 0, ""},
-		"PEM with its chain":         {http.Header{nginx: {url.PathEscape(inPEM(a, b))}}, nginx, a, 1, ""},
-		"PEM with a long chain":      {http.Header{nginx: {url.PathEscape(inPEM(a, b, b, b, b, b, b, b, b, b))}}, nginx, nil, 0, "more than 8"},
-		"PEM of another kind":        {http.Header{nginx: {url.PathEscape("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")}}, nginx, nil, 0, "not a certificate"},
-		"text after the PEM":         {http.Header{nginx: {url.PathEscape(inPEM(a) + "x")}}, nginx, nil, 0, "text after"},
-		"no PEM":                     {http.Header{nginx: {"none"}}, nginx, nil, 0, "no certificate in PEM"},
-		"Envoy's own header":         {http.Header{nginx: {`Hash=00;Cert="` + url.PathEscape(inPEM(a)) + `";Subject="CN=client"`}}, nginx, nil, 0, "no certificate in PEM"},
-		"Traefik's own header":       {http.Header{nginx: {base64.StdEncoding.EncodeToString(a.Raw) + "," + base64.StdEncoding.EncodeToString(b.Raw)}}, nginx, nil, 0, "no certificate in PEM"},
-		"no percent-encoding":        {http.Header{nginx: {"%zz"}}, nginx, nil, 0, "not percent-encoded"},
-		"a long value":               {http.Header{nginx: {strings.Repeat("a", 7*maxCertificate)}}, nginx, nil, 0, "longer than"},
+		"two headers": {http.Header{"Client-Cert": {bytesItem(a), bytesItem(b)}}, CertificateHeader, nil, 0,
+			"more than once"},
+		"no colons": {http.Header{"Client-Cert": {strings.Trim(bytesItem(a), ":")}}, CertificateHeader, nil,
+			0, "two colons"},
+		"one colon":      {http.Header{"Client-Cert": {":"}}, CertificateHeader, nil, 0, "two colons"},
+		"no Base64":      {http.Header{"Client-Cert": {":%%%:"}}, CertificateHeader, nil, 0, "not Base64"},
+		"no certificate": {http.Header{"Client-Cert": {":AAAA:"}}, CertificateHeader, nil, 0, "cannot be read"},
+		"more after it": {
+			http.Header{"Client-Cert": {":" + base64.StdEncoding.EncodeToString(append(append([]byte{}, a.Raw...), 0)) + ":"}},
+			CertificateHeader, nil, 0, "cannot be read"},
+		"too large": {http.Header{"Client-Cert": {":" + strings.Repeat("AAAA", maxCertificate) + ":"}},
+			CertificateHeader, nil, 0, "larger than"},
+		"a bad chain": {http.Header{"Client-Cert": {bytesItem(a)}, "Client-Cert-Chain": {"x"}},
+			CertificateHeader, nil, 0, "Client-Cert-Chain"},
+		"a long chain": {http.Header{"Client-Cert": {bytesItem(a)},
+			"Client-Cert-Chain": {strings.Repeat(bytesItem(b)+",", maxChain) + bytesItem(c)}}, CertificateHeader, nil, 0,
+			"more than 8"},
+		"PEM, as nginx writes it": {http.Header{nginx: {strings.ReplaceAll(url.QueryEscape(inPEM(a)), "+", "%20")}},
+			nginx, a, 0, ""},
+		"PEM with a plus sign": {http.Header{nginx: {strings.ReplaceAll(url.PathEscape(inPEM(a)), "%2B", "+")}},
+			nginx, a, 0, ""},
+		"PEM with its chain": {http.Header{nginx: {url.PathEscape(inPEM(a, b))}}, nginx, a, 1, ""},
+		"PEM with a long chain": {http.Header{nginx: {url.PathEscape(inPEM(a, b, b, b, b, b, b, b, b, b))}}, nginx, nil,
+			0, "more than 8"},
+		"PEM of another kind": {
+			http.Header{nginx: {url.PathEscape("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")}}, nginx, nil, 0,
+			"not a certificate"},
+		"text after the PEM": {http.Header{nginx: {url.PathEscape(inPEM(a) + "x")}}, nginx, nil, 0, "text after"},
+		"no PEM":             {http.Header{nginx: {"none"}}, nginx, nil, 0, "no certificate in PEM"},
+		"Envoy's own header": {
+			http.Header{nginx: {`Hash=00;Cert="` + url.PathEscape(inPEM(a)) + `";Subject="CN=client"`}}, nginx, nil, 0,
+			"no certificate in PEM"},
+		"Traefik's own header": {
+			http.Header{nginx: {base64.StdEncoding.EncodeToString(a.Raw) + "," + base64.StdEncoding.EncodeToString(b.Raw)}},
+			nginx, nil, 0, "no certificate in PEM"},
+		"no percent-encoding": {http.Header{nginx: {"%zz"}}, nginx, nil, 0, "not percent-encoded"},
+		"a long value": {http.Header{nginx: {strings.Repeat("a", 7*maxCertificate)}}, nginx, nil, 0,
+			"longer than"},
 	} {
 		got, err := FromHeader(test.header, test.name)
 		switch {
@@ -221,18 +248,23 @@ func TestSubject(t *testing.T) {
 	of := func(oid asn1.ObjectIdentifier, value any) pkix.AttributeTypeAndValue {
 		return pkix.AttributeTypeAndValue{Type: oid, Value: value}
 	}
-	c, o, ou, cn, uid := asn1.ObjectIdentifier{2, 5, 4, 6}, asn1.ObjectIdentifier{2, 5, 4, 10}, asn1.ObjectIdentifier{2, 5, 4, 11}, asn1.ObjectIdentifier{2, 5, 4, 3}, asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 1}
+	c, o, ou, cn, uid := asn1.ObjectIdentifier{2, 5, 4, 6}, asn1.ObjectIdentifier{2, 5, 4, 10},
+		asn1.ObjectIdentifier{2, 5, 4, 11}, asn1.ObjectIdentifier{2, 5, 4, 3},
+		asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 1}
 	uri, err := url.Parse("spiffe://example.org/client")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cert := func(raw []byte) *Certificate {
-		made := issue(t, nil, x509.Certificate{RawSubject: raw, DNSNames: []string{"Client.example", "*.wild.example"}, URIs: []*url.URL{uri},
-			IPAddresses: []net.IP{net.ParseIP("192.0.2.7"), net.ParseIP("2001:db8::1")}, EmailAddresses: []string{"Client@Example.org"}})
+		made := issue(t, nil, x509.Certificate{RawSubject: raw, DNSNames: []string{"Client.example", "*.wild.example"},
+			URIs:           []*url.URL{uri},
+			IPAddresses:    []net.IP{net.ParseIP("192.0.2.7"), net.ParseIP("2001:db8::1")},
+			EmailAddresses: []string{"Client@Example.org"}})
 		return &Certificate{Certificate: made.Certificate}
 	}
 	plain := cert(subject(t, set{of(c, "DE")}, set{of(o, "Example, Inc.")}, set{of(cn, "client 1")}))
-	utf8 := cert(subject(t, set{of(c, "DE")}, set{of(o, asn1.RawValue{Tag: asn1.TagUTF8String, Bytes: []byte("Example, Inc.")})}, set{of(cn, "client 1")}))
+	utf8 := cert(subject(t, set{of(c, "DE")},
+		set{of(o, asn1.RawValue{Tag: asn1.TagUTF8String, Bytes: []byte("Example, Inc.")})}, set{of(cn, "client 1")}))
 	multi := cert(subject(t, set{of(o, "Ünï")}, set{of(ou, "a+b"), of(uid, "7")}))
 	const dn = `CN=client 1,O=Example\, Inc.,C=DE`
 	for _, test := range []struct {
@@ -294,8 +326,11 @@ func TestSubject(t *testing.T) {
 
 func TestSubjectCheck(t *testing.T) {
 	for value, member := range map[string]string{
-		"CN": SubjectDN, "CN=": SubjectDN, "=a": SubjectDN, "CN=a,": SubjectDN, "CN=a,O": SubjectDN, "XX=a": SubjectDN, "2.x=a": SubjectDN, "2=a": SubjectDN, "2.05=a": SubjectDN,
-		`CN=a\`: SubjectDN, `CN=a\x`: SubjectDN, `CN="a"`: SubjectDN, "CN=a;O=b": SubjectDN, "CN=#": SubjectDN, "CN=#0c": SubjectDN, "CN=#zz": SubjectDN, "CN=#020101": SubjectDN, "CN=#0c016100": SubjectDN, `CN=\ff`: SubjectDN, "CN=a\x00": SubjectDN, "CN=\xff": SubjectDN,
+		"CN": SubjectDN, "CN=": SubjectDN, "=a": SubjectDN, "CN=a,": SubjectDN, "CN=a,O": SubjectDN, "XX=a": SubjectDN,
+		"2.x=a": SubjectDN, "2=a": SubjectDN, "2.05=a": SubjectDN,
+		`CN=a\`: SubjectDN, `CN=a\x`: SubjectDN, `CN="a"`: SubjectDN, "CN=a;O=b": SubjectDN, "CN=#": SubjectDN,
+		"CN=#0c": SubjectDN, "CN=#zz": SubjectDN, "CN=#020101": SubjectDN, "CN=#0c016100": SubjectDN, `CN=\ff`: SubjectDN,
+		"CN=a\x00": SubjectDN, "CN=\xff": SubjectDN,
 		"CN=" + strings.Repeat("a", 1100): SubjectDN,
 		"*.example":                       SANDNS, "https://example": SANDNS, "a b": SANDNS, "ä.example": SANDNS,
 		"client": SANURI, "a b:c": SANURI,
@@ -310,7 +345,8 @@ func TestSubjectCheck(t *testing.T) {
 }
 
 func FuzzName(f *testing.F) {
-	for _, seed := range []string{`CN=client 1,O=Example\, Inc.,C=DE`, `UID=7 + OU=a\+b,O=\C3\9Cn`, "CN=#0c0161", "=", ""} {
+	for _, seed := range []string{`CN=client 1,O=Example\, Inc.,C=DE`, `UID=7 + OU=a\+b,O=\C3\9Cn`,
+		"CN=#0c0161", "=", ""} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -346,7 +382,8 @@ func TestSubjects(t *testing.T) {
 	c := &Certificate{Certificate: issue(t, nil, x509.Certificate{
 		Subject:  pkix.Name{CommonName: "client", Organization: []string{"Example, Inc."}},
 		DNSNames: []string{"client.example", "other.example"}, EmailAddresses: []string{"client@client.example"},
-		URIs: []*url.URL{{Scheme: "spiffe", Host: "client.example"}}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1), net.ParseIP("2001:db8::1")},
+		URIs:        []*url.URL{{Scheme: "spiffe", Host: "client.example"}},
+		IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1), net.ParseIP("2001:db8::1")},
 	}).Certificate}
 	listed := c.Subjects()
 	if len(listed) != 7 {
@@ -365,7 +402,8 @@ func TestSubjectsInTheOrderOfTheCertificate(t *testing.T) {
 	one := func(oid asn1.ObjectIdentifier, value string) pkix.RelativeDistinguishedNameSET {
 		return pkix.RelativeDistinguishedNameSET{{Type: oid, Value: value}}
 	}
-	o, ou, cn, email := asn1.ObjectIdentifier{2, 5, 4, 10}, asn1.ObjectIdentifier{2, 5, 4, 11}, asn1.ObjectIdentifier{2, 5, 4, 3}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}
+	o, ou, cn, email := asn1.ObjectIdentifier{2, 5, 4, 10}, asn1.ObjectIdentifier{2, 5, 4, 11},
+		asn1.ObjectIdentifier{2, 5, 4, 3}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}
 	for what, name := range map[string]pkix.RDNSequence{
 		"two units":     {one(o, "E"), one(ou, "a"), one(ou, "b"), one(cn, "robot")},
 		"two names":     {one(cn, "other"), one(cn, "robot")},

@@ -20,8 +20,9 @@ type attribute struct{ oid, value string }
 // types are the short names of attribute types (RFC 4514 §3), and others that certificates often
 // have (RFC 4519 §2). Every type can be written as its OID.
 var types = map[string]string{
-	"CN": "2.5.4.3", "L": "2.5.4.7", "ST": "2.5.4.8", "O": "2.5.4.10", "OU": "2.5.4.11", "C": "2.5.4.6", "STREET": "2.5.4.9",
-	"DC": "0.9.2342.19200300.100.1.25", "UID": "0.9.2342.19200300.100.1.1",
+	"CN": "2.5.4.3", "L": "2.5.4.7", "ST": "2.5.4.8", "O": "2.5.4.10", "OU": "2.5.4.11", "C": "2.5.4.6",
+	"STREET": "2.5.4.9",
+	"DC":     "0.9.2342.19200300.100.1.25", "UID": "0.9.2342.19200300.100.1.1",
 	"SERIALNUMBER": "2.5.4.5", "SN": "2.5.4.4", "GIVENNAME": "2.5.4.42", "TITLE": "2.5.4.12", "POSTALCODE": "2.5.4.17",
 	"ORGANIZATIONIDENTIFIER": "2.5.4.97", "EMAILADDRESS": "1.2.840.113549.1.9.1",
 }
@@ -41,7 +42,8 @@ func parseName(text string) (name, error) {
 		kind, rest, ok := strings.Cut(text, "=")
 		oid, err := typeOf(strings.TrimSpace(kind))
 		if !ok || err != nil {
-			return nil, errors.Join(err, errors.New("must be a distinguished name in the form of RFC 4514, such as CN=client,O=Example"))
+			return nil, errors.Join(err,
+				errors.New("must be a distinguished name in the form of RFC 4514, such as CN=client,O=Example"))
 		}
 		value, end, err := parseValue(strings.TrimLeft(rest, " "))
 		if err != nil {

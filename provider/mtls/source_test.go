@@ -31,7 +31,8 @@ func TestSourceNeverTakesTheCertificateOfAProxy(t *testing.T) {
 	proxy := issue(t, nil, x509.Certificate{})
 	s := Source{CertificateHeader, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	for from, want := range map[string]bool{"10.0.0.1:5": false, "192.0.2.1:5": true} {
-		r := &http.Request{Header: http.Header{}, RemoteAddr: from, TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{proxy.Certificate}}}
+		r := &http.Request{Header: http.Header{}, RemoteAddr: from,
+			TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{proxy.Certificate}}}
 		got, err := s.Of(r)
 		if err != nil || (got != nil) != want {
 			t.Errorf("%q: %v, %v", from, got, err)

@@ -53,11 +53,13 @@ func (s Subject) Check() error {
 		}
 	case SANEmail:
 		name, host, found := strings.Cut(s.Value, "@")
-		if !found || name == "" || host == "" || strings.ContainsAny(s.Value, " <>") || strings.Contains(host, "@") || !ascii(s.Value) {
+		if !found || name == "" || host == "" || strings.ContainsAny(s.Value, " <>") || strings.Contains(host, "@") ||
+			!ascii(s.Value) {
 			return errors.New("must be an email address")
 		}
 	default:
-		return fmt.Errorf("%.40q is not a member that names a subject: use one of %s", s.Member, strings.Join(SubjectMembers(), ", "))
+		return fmt.Errorf("%.40q is not a member that names a subject: use one of %s", s.Member,
+			strings.Join(SubjectMembers(), ", "))
 	}
 	return nil
 }

@@ -191,7 +191,8 @@ func pause(attempts int64) int64 {
 	return min(int64(firstPause)<<min(attempts-1, 16), longestPause)
 }
 
-// forget deletes a message that was sent or given up. It tries again, because otherwise the message would be sent twice.
+// forget deletes a message that was sent or given up. It tries again, because otherwise the message would be sent
+// twice.
 func (n *Notices) forget(ctx context.Context, m storage.Mail, givenUp bool) error {
 	for {
 		var err error

@@ -24,10 +24,11 @@ type Error struct {
 	Status      int
 	Code        string // the error code (RFC 6749 §5.2 and the codes of later documents)
 	Description string // tells the client's developer what to change
-	Format      string // the Description without its arguments, so that a page can show it in another language; may be empty
-	Args        []any
-	Challenge   string // the WWW-Authenticate header; "": the response has none
-	RetryAfter  int    // seconds; 0: waiting does not help
+	// the Description without its arguments, so that a page can show it in another language; may be empty
+	Format     string
+	Args       []any
+	Challenge  string // the WWW-Authenticate header; "": the response has none
+	RetryAfter int    // seconds; 0: waiting does not help
 
 	// Mismatch shows how a redirect URI differs from the registered ones.
 	Mismatch *redirect.Mismatch
@@ -35,8 +36,8 @@ type Error struct {
 	Cause   error
 	LogText string // the description without the values that the client sent
 
-	// Application is the one that the request names, whether or not the sender is this application. nil: it names none that
-	// is stored, or the endpoint does not count refusals.
+	// Application is the one that the request names, whether or not the sender is this application. nil: it names none
+	// that is stored, or the endpoint does not count refusals.
 	Application *storage.Application
 }
 
@@ -55,8 +56,8 @@ func (e *Error) Error() string {
 // Text returns the description without the values that the client sent.
 func (e *Error) Text() string { return cmp.Or(e.LogText, e.Description) }
 
-// Fixed returns the description without any value that is not a text of this program or of its settings: requests without
-// end have only so many of them.
+// Fixed returns the description without any value that is not a text of this program or of its settings: requests
+// without end have only so many of them.
 func (e *Error) Fixed() string {
 	if e.LogText == "" && len(e.Args) > 0 {
 		return withoutValues(e.Format, e.Args)
@@ -93,7 +94,8 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Refuse returns an Error with status 400, the given code and the formatted
 // description. The log has an ellipsis in the place of each argument that is not Own.
 func Refuse(code, format string, args ...any) *Error {
-	e := &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...)), Format: format, Args: args}
+	e := &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...)),
+		Format: format, Args: args}
 	if len(args) > 0 {
 		e.LogText = withoutValues(format, args)
 	}
@@ -114,7 +116,8 @@ func withoutValues(format string, args []any) string {
 // ForPerson returns an Error whose description people read on a page. The log has forLog instead, or
 // the description if forLog is empty.
 func ForPerson(status int, code, forLog, format string, args ...any) *Error {
-	return &Error{Status: status, Code: code, Description: fmt.Sprintf(format, args...), Format: format, Args: args, LogText: forLog}
+	return &Error{Status: status, Code: code, Description: fmt.Sprintf(format, args...), Format: format, Args: args,
+		LogText: forLog}
 }
 
 // verb is a verb of fmt that prints an argument.
@@ -154,9 +157,11 @@ const rejected = "The database does not accept a value of this request. The log 
 func Unavailable(err error) *Error {
 	if errors.Is(err, storage.ErrRejected) {
 		// A repetition would fail in the same way.
-		return &Error{Status: http.StatusInternalServerError, Code: "server_error", Description: rejected, Format: rejected, Cause: err}
+		return &Error{Status: http.StatusInternalServerError, Code: "server_error", Description: rejected, Format: rejected,
+			Cause: err}
 	}
-	return Later(http.StatusServiceUnavailable, time.Second, "The server cannot reach its database. Try again in a moment.").Because(err)
+	return Later(http.StatusServiceUnavailable, time.Second, "The server cannot reach its database. Try again in a "+
+		"moment.").Because(err)
 }
 
 // Later returns the Error for a request that can succeed after a wait: status 429 or 503.
@@ -164,7 +169,8 @@ func Unavailable(err error) *Error {
 // RFC 9110 §10.2.3: Retry-After has whole seconds. The wait is rounded up, so that a client
 // which obeys it does not come too early.
 func Later(status int, wait time.Duration, text string) *Error {
-	return &Error{Status: status, Code: "temporarily_unavailable", Description: ASCII(text), Format: text, RetryAfter: max(1, int((wait+time.Second-1)/time.Second))}
+	return &Error{Status: status, Code: "temporarily_unavailable", Description: ASCII(text), Format: text,
+		RetryAfter: max(1, int((wait+time.Second-1)/time.Second))}
 }
 
 // Stored turns an error of the store into one that a client may see. It returns nil for
@@ -276,5 +282,6 @@ func InvalidToken(text string) *Error {
 //
 // RFC 6750 §3.1: the challenge of such a request has no error code.
 func NoToken(text string) *Error {
-	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text, Challenge: `Bearer realm="mandate"`}
+	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
+		Challenge: `Bearer realm="mandate"`}
 }

@@ -20,7 +20,8 @@ import (
 func ReadForm(r *http.Request, several ...string) (url.Values, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return nil, Refuse("invalid_request", "Send the parameters in the body, with Content-Type: application/x-www-form-urlencoded.")
+		return nil, Refuse("invalid_request",
+			"Send the parameters in the body, with Content-Type: application/x-www-form-urlencoded.")
 	}
 	// RFC 6749 §2.3.1: credentials must not be in the request URI, because logs keep
 	// it.

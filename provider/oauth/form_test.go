@@ -58,7 +58,8 @@ func TestForm(t *testing.T) {
 			oauthtest.Want(t, err, "400 invalid_request")
 		})
 	}
-	for _, kind := range []string{"", "application/json", "multipart/form-data; boundary=x", "text/plain", "application/x-www-form-urlencoded2", "application/x-www-form-urlencoded; ="} {
+	for _, kind := range []string{"", "application/json", "multipart/form-data; boundary=x", "text/plain",
+		"application/x-www-form-urlencoded2", "application/x-www-form-urlencoded; ="} {
 		t.Run("RFC6749/3.2 the body is not a form but "+kind, func(t *testing.T) {
 			r := post("grant_type=client_credentials")
 			r.Header.Set("Content-Type", kind)
@@ -66,7 +67,8 @@ func TestForm(t *testing.T) {
 			oauthtest.Want(t, err, "400 invalid_request")
 		})
 	}
-	for _, kind := range []string{"application/x-www-form-urlencoded", "application/x-www-form-urlencoded; charset=utf-8", "Application/X-WWW-Form-Urlencoded"} {
+	for _, kind := range []string{"application/x-www-form-urlencoded", "application/x-www-form-urlencoded; charset=utf-8",
+		"Application/X-WWW-Form-Urlencoded"} {
 		t.Run("RFC6749/3.2 the body is a form by "+kind, func(t *testing.T) {
 			r := post("a=b")
 			r.Header.Set("Content-Type", kind)
@@ -75,7 +77,8 @@ func TestForm(t *testing.T) {
 		})
 	}
 	t.Run("RFC6749/2.3.1 nothing is taken from the query", func(t *testing.T) {
-		r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/token/?client_secret=x", strings.NewReader("grant_type=client_credentials"))
+		r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/token/?client_secret=x",
+			strings.NewReader("grant_type=client_credentials"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		_, err := oauth.ReadForm(r)
 		oauthtest.Want(t, err, "400 invalid_request")

@@ -87,7 +87,8 @@ func portOf(u *url.URL) uint16 {
 // ends in +json (RFC 6839 §3.1).
 func (d Document) IsJSON() bool {
 	media, _, err := mime.ParseMediaType(d.Header.Get("Content-Type"))
-	return err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
+	return err == nil &&
+		(media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
 }
 
 // SizeError is a response whose body is larger than the caller reads.

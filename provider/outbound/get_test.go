@@ -40,7 +40,8 @@ func TestGet(t *testing.T) {
 
 func TestGetWantsTheStatus200(t *testing.T) {
 	f := allowing("127.0.0.0/8")
-	for _, status := range []int{201, 203, 204, 206, 301, 302, 303, 307, 308, 304, 400, 401, 403, 404, 410, 429, 500, 503} {
+	for _, status := range []int{201, 203, 204, 206, 301, 302, 303, 307, 308, 304, 400, 401, 403, 404, 410, 429,
+		500, 503} {
 		at := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/document" {
 				t.Error("a redirect was followed")
@@ -131,7 +132,8 @@ func TestGetRefusesNamesOfInternalHosts(t *testing.T) {
 
 func TestNoLoopback(t *testing.T) {
 	f := New(Config{Networks: prefixes("0.0.0.0/0", "::/0"), NoLoopback: true})
-	for address, want := range map[string]bool{"10.0.0.1": true, "127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "::": false, "64:ff9b::7f00:1": false} {
+	for address, want := range map[string]bool{"10.0.0.1": true, "127.0.0.1": false, "127.8.8.8": false, "::1": false,
+		"::ffff:127.0.0.1": false, "0.0.0.0": false, "::": false, "64:ff9b::7f00:1": false} {
 		if f.Allows(netip.MustParseAddr(address)) != want {
 			t.Errorf("%s: %v", address, !want)
 		}
@@ -140,8 +142,11 @@ func TestNoLoopback(t *testing.T) {
 
 func TestIsJSON(t *testing.T) {
 	for media, want := range map[string]bool{
-		"application/json": true, "application/json; charset=utf-8": true, "APPLICATION/JSON": true, "application/client+json": true,
-		"": false, "text/json": false, "text/html": false, "application/jsonp": false, "text/plain+json": false, "image/svg+json": false, "application/json;;": false,
+		"application/json": true, "application/json; charset=utf-8": true, "APPLICATION/JSON": true,
+		"application/client+json": true,
+		"":                        false, "text/json": false, "text/html": false, "application/jsonp": false,
+		"text/plain+json": false,
+		"image/svg+json":  false, "application/json;;": false,
 	} {
 		d := Document{Header: http.Header{"Content-Type": {media}}}
 		if d.IsJSON() != want {

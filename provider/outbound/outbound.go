@@ -31,8 +31,10 @@ const userAgent = "Mandate"
 // notPublic lists the networks in IANA's registries of special-purpose addresses (RFC
 // 6890 §2.2.2 and later entries), and the address at which Azure's hosts answer their
 // guests. Of IPv6 only 2000::/3 is assigned to the internet (RFC 4291 §2.4).
-var notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12",
-	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+var notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32",
+	"169.254.0.0/16", "172.16.0.0/12",
+	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
+	"203.0.113.0/24",
 	"224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
 var globalIPv6 = netip.MustParsePrefix("2000::/3")
@@ -93,8 +95,10 @@ func New(config Config) *Client {
 		}
 		return nil
 	}}
-	transport := http.RoundTripper(&http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: config.roots()},
-		TLSHandshakeTimeout: patience, MaxIdleConns: 100, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 16 << 10, ForceAttemptHTTP2: true})
+	transport := http.RoundTripper(&http.Transport{DialContext: dialer.DialContext,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: config.roots()},
+		TLSHandshakeTimeout: patience, MaxIdleConns: 100, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 16 << 10,
+		ForceAttemptHTTP2: true})
 	if config.Trace != nil {
 		transport = config.Trace(transport)
 	}

@@ -93,7 +93,8 @@ func TestOutboundClientLooksAtTheAddressItConnectsTo(t *testing.T) {
 
 func TestOutboundClientWantsASuccess(t *testing.T) {
 	f := allowing("127.0.0.0/8")
-	for status, want := range map[int]bool{200: true, 204: true, 301: false, 302: false, 400: false, 404: false, 500: false} {
+	for status, want := range map[int]bool{200: true, 204: true, 301: false, 302: false, 400: false, 404: false,
+		500: false} {
 		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/" {
 				t.Error("a redirect was followed")
@@ -161,7 +162,8 @@ func otherCertificate(t *testing.T) *x509.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter: time.Now().Add(time.Hour)}
 	signed, err := x509.CreateCertificate(nil, template, template, public, private)
 	if err != nil {
 		t.Fatal(err)

@@ -27,17 +27,18 @@ var f4 = []byte{1, 0, 1}
 
 // refusedKeys are public keys whose signatures are not verified.
 var refusedKeys = map[string][]byte{
-	"RSA of 262144 bits":               passkeytest.RSAKey(modulus(262144), f4),
-	"RSA of 8192 bits":                 passkeytest.RSAKey(modulus(8192), f4),
-	"RSA of 4097 bits":                 passkeytest.RSAKey(modulus(4097), f4),
-	"RSA of 2047 bits":                 passkeytest.RSAKey(modulus(2047), f4),
-	"RSA of 1024 bits":                 passkeytest.RSAKey(modulus(1024), f4),
-	"RSA, e = 2^31-1":                  passkeytest.RSAKey(modulus(2048), []byte{0x7f, 0xff, 0xff, 0xff}),
-	"RSA, e = 3":                       passkeytest.RSAKey(modulus(2048), []byte{3}),
-	"RSA, an even modulus":             passkeytest.RSAKey(append(modulus(2040), 0xfe), f4),
-	"RSA, zeros before the modulus":    passkeytest.RSAKey(append(make([]byte, 60000), modulus(2048)...), f4),
-	"RSA, zeros before the exponent":   passkeytest.RSAKey(modulus(2048), append(make([]byte, 60000), f4...)),
-	"RSA for ES256":                    append([]byte{0xa4, 1, 3, 3, 0x26, 0x20, 0x59, 1, 0}, append(modulus(2048), 0x21, 0x43, 1, 0, 1)...),
+	"RSA of 262144 bits":             passkeytest.RSAKey(modulus(262144), f4),
+	"RSA of 8192 bits":               passkeytest.RSAKey(modulus(8192), f4),
+	"RSA of 4097 bits":               passkeytest.RSAKey(modulus(4097), f4),
+	"RSA of 2047 bits":               passkeytest.RSAKey(modulus(2047), f4),
+	"RSA of 1024 bits":               passkeytest.RSAKey(modulus(1024), f4),
+	"RSA, e = 2^31-1":                passkeytest.RSAKey(modulus(2048), []byte{0x7f, 0xff, 0xff, 0xff}),
+	"RSA, e = 3":                     passkeytest.RSAKey(modulus(2048), []byte{3}),
+	"RSA, an even modulus":           passkeytest.RSAKey(append(modulus(2040), 0xfe), f4),
+	"RSA, zeros before the modulus":  passkeytest.RSAKey(append(make([]byte, 60000), modulus(2048)...), f4),
+	"RSA, zeros before the exponent": passkeytest.RSAKey(modulus(2048), append(make([]byte, 60000), f4...)),
+	"RSA for ES256": append([]byte{0xa4, 1, 3, 3, 0x26, 0x20, 0x59, 1, 0},
+		append(modulus(2048), 0x21, 0x43, 1, 0, 1)...),
 	"a key that is longer than any":    append(passkeytest.RSAKey(modulus(2048), f4), make([]byte, 1000)...),
 	"P-384":                            ecKey(elliptic.P384(), 0x38, 34),
 	"P-521":                            ecKey(elliptic.P521(), 0x38, 35),
@@ -78,7 +79,8 @@ func TestAttackLargePasskeyIsNeverVerified(t *testing.T) {
 				}
 				a := &passkeytest.Authenticator{Origin: origin, COSE: key, Self: self}
 				got, err := p.Created(person, asked.Challenge, []byte(a.Create(asked.JSON)))
-				unread := errors.Is(err, ErrRefused) && (strings.Contains(err.Error(), "cannot be read") || strings.Contains(err.Error(), "Error parsing"))
+				unread := errors.Is(err, ErrRefused) &&
+					(strings.Contains(err.Error(), "cannot be read") || strings.Contains(err.Error(), "Error parsing"))
 				if !refusedForKey(err) && !unread {
 					t.Errorf("self %v: made a passkey with %d transports, %v", self, len(got.Transports), err)
 				}
@@ -103,16 +105,19 @@ func TestAttackAttestationOfCertificatesIsNeverVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	large, err := x509.CreateCertificate(rand.Reader, template, template, &rsa.PublicKey{N: new(big.Int).SetBytes(modulus(200_000)), E: 65537}, authority)
+	large, err := x509.CreateCertificate(rand.Reader, template, template,
+		&rsa.PublicKey{N: new(big.Int).SetBytes(modulus(200_000)), E: 65537}, authority)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, certificates := range map[string][][]byte{"a large key": {large}, "none": {}, "no certificate": {[]byte("x")}} {
+	for name, certificates := range map[string][][]byte{"a large key": {large}, "none": {},
+		"no certificate": {[]byte("x")}} {
 		asked, err := p.Create(person)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &passkeytest.Authenticator{Origin: origin, Certificates: certificates, COSE: passkeytest.RSAKey(modulus(2048), f4)}
+		a := &passkeytest.Authenticator{Origin: origin, Certificates: certificates,
+			COSE: passkeytest.RSAKey(modulus(2048), f4)}
 		got, err := p.Created(person, asked.Challenge, []byte(a.Create(asked.JSON)))
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "none was asked for") {
 			t.Errorf("%s: made %+v, %v", name, got, err)
@@ -136,7 +141,8 @@ func TestPasskeysOfEachAlgorithm(t *testing.T) {
 		}
 	}
 	ed := append([]byte{0xa4, 1, 1, 3, 0x27, 0x20, 6, 0x21, 0x58, 32}, make([]byte, 32)...)
-	for name, key := range map[string][]byte{"RSA of 4096 bits": passkeytest.RSAKey(modulus(4096), f4), "RSA of 2048 bits": passkeytest.RSAKey(modulus(2048), f4), "Ed25519": ed} {
+	for name, key := range map[string][]byte{"RSA of 4096 bits": passkeytest.RSAKey(modulus(4096), f4),
+		"RSA of 2048 bits": passkeytest.RSAKey(modulus(2048), f4), "Ed25519": ed} {
 		err := checkKey(key)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -123,8 +123,9 @@ func (p *Party) Created(person Person, challenge string, response []byte) (Crede
 	if err != nil {
 		return Credential{}, refusedKey(err)
 	}
-	made, err := p.library.CreateCredential(account{person}, webauthn.SessionData{Challenge: challenge, RelyingPartyID: p.library.Config.RPID,
-		UserID: person.Handle, UserVerification: protocol.VerificationRequired, CredParams: algorithms}, parsed)
+	made, err := p.library.CreateCredential(account{person},
+		webauthn.SessionData{Challenge: challenge, RelyingPartyID: p.library.Config.RPID,
+			UserID: person.Handle, UserVerification: protocol.VerificationRequired, CredParams: algorithms}, parsed)
 	if err != nil {
 		return Credential{}, refused(err)
 	}
@@ -133,7 +134,8 @@ func (p *Party) Created(person Person, challenge string, response []byte) (Crede
 		return Credential{}, fmt.Errorf("%w: the credential ID has %d bytes", ErrRefused, len(made.ID))
 	}
 	c := Credential{ID: encode(made.ID), PublicKey: encode(made.PublicKey), SignCount: made.Authenticator.SignCount,
-		BackupEligible: made.Flags.BackupEligible, BackedUp: made.Flags.BackupState, AAGUID: encode(made.Authenticator.AAGUID)}
+		BackupEligible: made.Flags.BackupEligible, BackedUp: made.Flags.BackupState,
+		AAGUID: encode(made.Authenticator.AAGUID)}
 	for _, transport := range made.Transport {
 		// The browser reports any text, and the page shows it to the browser again.
 		if knownTransport(transport) {
@@ -153,7 +155,8 @@ const (
 // The authenticator must verify the person.
 func (p *Party) SignIn(passkeys ...Credential) (Options, error) {
 	may := webauthn.Credentials(account{Person{Passkeys: passkeys}}.WebAuthnCredentials()).CredentialDescriptors()
-	asked, session, err := p.library.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired), webauthn.WithAllowedCredentials(may))
+	asked, session, err := p.library.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired),
+		webauthn.WithAllowedCredentials(may))
 	if err != nil {
 		return Options{}, fmt.Errorf("request a sign-in with a passkey: %w", err)
 	}
@@ -198,8 +201,11 @@ func (p *Party) Check(a Assertion, challenge string, person Person) (Use, error)
 	}
 	// WebAuthn-3 §7.2: the authenticator names the person, because the server has named nobody. It
 	// must be the person to whom the passkey belongs.
-	used, err := p.library.ValidateDiscoverableLogin(func([]byte, []byte) (webauthn.User, error) { return account{person}, nil },
-		webauthn.SessionData{Challenge: challenge, RelyingPartyID: p.library.Config.RPID, UserVerification: protocol.VerificationRequired}, a.parsed)
+	used, err := p.library.ValidateDiscoverableLogin(func([]byte, []byte) (webauthn.User, error) {
+		return account{person}, nil
+	},
+		webauthn.SessionData{Challenge: challenge, RelyingPartyID: p.library.Config.RPID,
+			UserVerification: protocol.VerificationRequired}, a.parsed)
 	if err != nil {
 		return Use{}, refused(err)
 	}

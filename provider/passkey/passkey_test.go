@@ -29,8 +29,10 @@ func party(t testing.TB, at string) *Party {
 
 func TestUsable(t *testing.T) {
 	for at, want := range map[string]bool{
-		"https://id.example.com": true, "https://id.example.com:8443": true, "http://localhost:8000": true, "http://demo.localhost": true, "https://localhost": true,
-		"http://id.example.com": false, "http://127.0.0.1:8000": false, "https://192.0.2.1": false, "https://[2001:db8::1]": false, "http://[::1]:8000": false, "http://notlocalhost": false, "": false,
+		"https://id.example.com": true, "https://id.example.com:8443": true, "http://localhost:8000": true,
+		"http://demo.localhost": true, "https://localhost": true,
+		"http://id.example.com": false, "http://127.0.0.1:8000": false, "https://192.0.2.1": false,
+		"https://[2001:db8::1]": false, "http://[::1]:8000": false, "http://notlocalhost": false, "": false,
 	} {
 		u, err := url.Parse(at)
 		if err != nil {
@@ -54,7 +56,8 @@ type enrolled struct {
 
 func enroll(t testing.TB, changes ...func(*passkeytest.Authenticator)) enrolled {
 	t.Helper()
-	e := enrolled{party(t, origin), &passkeytest.Authenticator{Origin: origin, Counter: 5}, Person{Handle: []byte("handle of alice"), Name: "alice"}}
+	e := enrolled{party(t, origin), &passkeytest.Authenticator{Origin: origin, Counter: 5},
+		Person{Handle: []byte("handle of alice"), Name: "alice"}}
 	for _, change := range changes {
 		change(e.Authenticator)
 	}
@@ -122,7 +125,8 @@ func TestRequests(t *testing.T) {
 		t.Errorf("the challenge is %q, %v", creation.Challenge, err)
 	}
 	s := creation.Selection
-	if creation.RP.ID != "id.example.com" || creation.User.ID != base64.RawURLEncoding.EncodeToString(e.person.Handle) || creation.Attestation != "none" && creation.Attestation != "" ||
+	if creation.RP.ID != "id.example.com" || creation.User.ID != base64.RawURLEncoding.EncodeToString(e.person.Handle) ||
+		creation.Attestation != "none" && creation.Attestation != "" ||
 		s.ResidentKey != "required" || !s.RequireResidentKey || s.UserVerification != "required" ||
 		len(creation.Exclude) != 1 || creation.Exclude[0].ID != e.person.Passkeys[0].ID || len(creation.Parameters) != 3 {
 		t.Errorf("the request is %s", asked.JSON)
@@ -139,17 +143,22 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if request.RPID != "id.example.com" || request.UserVerification != "required" || len(request.AllowCredentials) != 0 || request.Challenge != signIn.Challenge || signIn.Challenge == asked.Challenge {
+	if request.RPID != "id.example.com" || request.UserVerification != "required" || len(request.AllowCredentials) != 0 ||
+		request.Challenge != signIn.Challenge || signIn.Challenge == asked.Challenge {
 		t.Errorf("the request is %s", signIn.JSON)
 	}
 }
 
 // A rule is broken by one field of the authenticator.
 var broken = map[string]func(*passkeytest.Authenticator){
-	"another origin":                        func(a *passkeytest.Authenticator) { a.Origin = "https://evil.example.com" },
-	"the origin of the host, another port":  func(a *passkeytest.Authenticator) { a.Origin = "https://id.example.com" },
-	"the origin of the host, without TLS":   func(a *passkeytest.Authenticator) { a.Origin = "http://id.example.com:8443" },
-	"a host below this one":                 func(a *passkeytest.Authenticator) { a.Origin = "https://x.id.example.com:8443" },
+	"another origin":                       func(a *passkeytest.Authenticator) { a.Origin = "https://evil.example.com" },
+	"the origin of the host, another port": func(a *passkeytest.Authenticator) { a.Origin = "https://id.example.com" },
+	"the origin of the host, without TLS": func(a *passkeytest.Authenticator) {
+		a.Origin = "http://id.example.com:8443"
+	},
+	"a host below this one": func(a *passkeytest.Authenticator) {
+		a.Origin = "https://x.id.example.com:8443"
+	},
 	"a passkey of another host":             func(a *passkeytest.Authenticator) { a.Host = "other.example.com" },
 	"a passkey of the host above":           func(a *passkeytest.Authenticator) { a.Host = "example.com" },
 	"another challenge":                     func(a *passkeytest.Authenticator) { a.Challenge = strings.Repeat("A", 43) },
@@ -178,7 +187,9 @@ func TestCreated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.SignCount != 3 || !got.BackupEligible || !got.BackedUp || strings.Join(got.Transports, " ") != "internal hybrid" || got.PublicKey == "" || got.AAGUID != "AAAAAAAAAAAAAAAAAAAAAA" {
+		if got.SignCount != 3 || !got.BackupEligible || !got.BackedUp ||
+			strings.Join(got.Transports, " ") != "internal hybrid" || got.PublicKey == "" ||
+			got.AAGUID != "AAAAAAAAAAAAAAAAAAAAAA" {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -212,12 +223,16 @@ func TestCheck(t *testing.T) {
 		}
 	})
 	refusals := map[string]func(*passkeytest.Authenticator){
-		"the response of a creation":                    func(a *passkeytest.Authenticator) { a.Kind = "webauthn.create" },
-		"another signature":                             func(a *passkeytest.Authenticator) { a.BadSignature = true },
-		"another person":                                func(a *passkeytest.Authenticator) { a.Handle = []byte("handle of bob") },
-		"no person":                                     func(a *passkeytest.Authenticator) { a.Handle = []byte{} },
-		"another passkey of the authenticator":          func(a *passkeytest.Authenticator) { a.ID = make([]byte, 32) },
-		"backed up from now on, though it could not be": func(a *passkeytest.Authenticator) { a.KeptBackup, a.BackedUp = true, true },
+		"the response of a creation": func(a *passkeytest.Authenticator) { a.Kind = "webauthn.create" },
+		"another signature":          func(a *passkeytest.Authenticator) { a.BadSignature = true },
+		"another person": func(a *passkeytest.Authenticator) {
+			a.Handle = []byte("handle of bob")
+		},
+		"no person":                            func(a *passkeytest.Authenticator) { a.Handle = []byte{} },
+		"another passkey of the authenticator": func(a *passkeytest.Authenticator) { a.ID = make([]byte, 32) },
+		"backed up from now on, though it could not be": func(a *passkeytest.Authenticator) {
+			a.KeptBackup, a.BackedUp = true, true
+		},
 	}
 	for rule, change := range broken {
 		refusals[rule] = change
@@ -297,7 +312,8 @@ func FuzzResponses(f *testing.F) {
 	}
 	f.Add(e.Create(asked.JSON))
 	f.Add(e.Get(signIn.JSON))
-	f.Add(`{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"clientDataJSON":"e30","attestationObject":"oA","authenticatorData":""}}`)
+	f.Add(
+		`{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"clientDataJSON":"e30","attestationObject":"oA","authenticatorData":""}}`)
 	f.Add("null")
 	f.Fuzz(func(t *testing.T, response string) {
 		_, err := e.Created(e.person, rand.Text(), []byte(response))

@@ -39,9 +39,12 @@ func TestImportedHashesCostNoMoreThan(t *testing.T) {
 	}
 	unit := 4 * cost(fmt.Sprintf(bcryptOf, 12))
 	for _, stored := range []string{
-		phcOf("argon2id$v=19$m=262144,t=4,p=1", 32), phcOf("argon2i$v=19$m=262144,t=4,p=16", 64), phcOf("argon2id$v=19$m=16384,t=64,p=16", 32), phcOf("argon2id$v=19$m=128,t=64,p=16", 32),
-		phcOf("scrypt$ln=18,r=8,p=1", 32), phcOf("scrypt$ln=15,r=64,p=1", 64), phcOf("scrypt$ln=14,r=8,p=16", 32), phcOf("scrypt$ln=11,r=64,p=16", 32), phcOf("scrypt$ln=1,r=64,p=16", 64),
-		phcOf("pbkdf2-sha256$3000000", 32), phcOf("pbkdf2-sha256$1500000", 64), phcOf("pbkdf2-sha512$1000000", 64), phcOf("pbkdf2$750000", 64),
+		phcOf("argon2id$v=19$m=262144,t=4,p=1", 32), phcOf("argon2i$v=19$m=262144,t=4,p=16", 64),
+		phcOf("argon2id$v=19$m=16384,t=64,p=16", 32), phcOf("argon2id$v=19$m=128,t=64,p=16", 32),
+		phcOf("scrypt$ln=18,r=8,p=1", 32), phcOf("scrypt$ln=15,r=64,p=1", 64), phcOf("scrypt$ln=14,r=8,p=16", 32),
+		phcOf("scrypt$ln=11,r=64,p=16", 32), phcOf("scrypt$ln=1,r=64,p=16", 64),
+		phcOf("pbkdf2-sha256$3000000", 32), phcOf("pbkdf2-sha256$1500000", 64), phcOf("pbkdf2-sha512$1000000", 64),
+		phcOf("pbkdf2$750000", 64),
 	} {
 		took := cost(stored)
 		t.Logf("%.40s: %s, %.1f times bcrypt of cost 14", stored, took, float64(took)/float64(unit))

@@ -71,7 +71,8 @@ func CheckImported(stored string) error {
 
 // Schemes lists the schemes of hashes that can be imported.
 func Schemes() []string {
-	return []string{"bcrypt ($2a$, $2b$, $2y$)", "Argon2id and Argon2i ($argon2id$, $argon2i$)", "scrypt ($scrypt$)", "PBKDF2 ($pbkdf2-sha256$, $pbkdf2-sha512$, $pbkdf2$)",
+	return []string{"bcrypt ($2a$, $2b$, $2y$)", "Argon2id and Argon2i ($argon2id$, $argon2i$)", "scrypt ($scrypt$)",
+		"PBKDF2 ($pbkdf2-sha256$, $pbkdf2-sha512$, $pbkdf2$)",
 		"Django's pbkdf2_sha256, pbkdf2_sha1, argon2, bcrypt, bcrypt_sha256 and scrypt"}
 }
 
@@ -162,7 +163,8 @@ func parseArgon2(parts []string) (imported, error) {
 	if passes < 1 || lanes < 1 || memory < 8*lanes {
 		return imported{}, errForm
 	}
-	if memory > maxImportedKiB || lanes > maxImportedLanes || passes > maxImportedPasses || memory*passes > maxImportedWork {
+	if memory > maxImportedKiB || lanes > maxImportedLanes || passes > maxImportedPasses ||
+		memory*passes > maxImportedWork {
 		return imported{}, errCost
 	}
 	compute := argon2.IDKey

@@ -78,7 +78,8 @@ func New(cost Cost, concurrency int) *Hasher {
 
 func (p *Hasher) encode(salt, sum []byte) string {
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=1$%s$%s", p.Cost.MemoryKiB, p.Cost.Iterations, b64.EncodeToString(salt), b64.EncodeToString(sum))
+	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=1$%s$%s", p.Cost.MemoryKiB, p.Cost.Iterations, b64.EncodeToString(salt),
+		b64.EncodeToString(sum))
 }
 
 // Hash returns the PHC string of a password, in its one form (typed.Secret), under a new salt.
@@ -94,7 +95,8 @@ func (p *Hasher) Hash(ctx context.Context, password string) (string, error) {
 
 func (p *Hasher) sum(ctx context.Context, password string, salt []byte, cost Cost, lanes uint8) ([]byte, error) {
 	var sum []byte
-	err := p.run(ctx, cost.MemoryKiB, func() { sum = argon2.IDKey([]byte(password), salt, cost.Iterations, cost.MemoryKiB, lanes, 32) })
+	err := p.run(ctx, cost.MemoryKiB,
+		func() { sum = argon2.IDKey([]byte(password), salt, cost.Iterations, cost.MemoryKiB, lanes, 32) })
 	return sum, err
 }
 
@@ -196,7 +198,8 @@ func (p *Hasher) matches(ctx context.Context, stored, password string) (ok, stal
 		return false, false, err
 	}
 	ok = possible && subtle.ConstantTimeCompare(sum, parsed.sum) == 1
-	return ok, ok && (parsed.memory != p.Cost.MemoryKiB || parsed.iterations != p.Cost.Iterations || parsed.lanes != 1), nil
+	return ok, ok && (parsed.memory != p.Cost.MemoryKiB || parsed.iterations != p.Cost.Iterations || parsed.lanes != 1),
+		nil
 }
 
 // Pretend takes as much time as a check. It is for a user name that does not exist.
@@ -220,7 +223,8 @@ func parsePHC(stored string) (phc, error) {
 		return h, errPHC
 	}
 	n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.iterations, &h.lanes)
-	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > maxMemoryKiB || h.iterations > maxIterations {
+	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > maxMemoryKiB ||
+		h.iterations > maxIterations {
 		return h, errPHC
 	}
 	h.salt, err = base64.RawStdEncoding.DecodeString(parts[4])

@@ -24,11 +24,20 @@ func TestPHC(t *testing.T) {
 		t.Fatal(good)
 	}
 	for rule, stored := range map[string]string{
-		"nothing": "", "a password": goodPassword, "argon2i": strings.Replace(good, "argon2id", "argon2i", 1), "another version": strings.Replace(good, "v=19", "v=16", 1), "no version": strings.Replace(good, "$v=19", "", 1),
-		"bcrypt": "$2a$10$IxMdI6d.LIRZPpSfEwNoeu4rY3FhDREsxFJXikcgdRRAStxUlsuEO", "no iterations": strings.Replace(good, "t=1", "t=0", 1), "no lanes": strings.Replace(good, "p=1", "p=0", 1), "too many lanes": strings.Replace(good, "p=1", "p=256", 1),
-		"negative memory": strings.Replace(good, "m=64", "m=-64", 1), "memory beyond bounds": strings.Replace(good, "m=64", "m=1048577", 1), "time beyond bounds": strings.Replace(good, "t=1", "t=65", 1), "another order": strings.Replace(good, "m=64,t=1", "t=1,m=64", 1),
-		"a short sum": head + salt + "$" + sum[:42], "a long sum": head + salt + "$" + sum + "AAAA", "a sum that is not Base64": head + salt + "$" + strings.Repeat("?", 43), "a salt that is not Base64": head + "???$" + sum, "no sum": head + salt, "an empty sum": head + salt + "$",
-		"a part more": good + "$", "text before": "x" + good, "parameters that are words": strings.Replace(good, "m=64", "m=x", 1),
+		"nothing": "", "a password": goodPassword, "argon2i": strings.Replace(good, "argon2id", "argon2i", 1),
+		"another version": strings.Replace(good, "v=19", "v=16", 1), "no version": strings.Replace(good, "$v=19", "", 1),
+		"bcrypt":        "$2a$10$IxMdI6d.LIRZPpSfEwNoeu4rY3FhDREsxFJXikcgdRRAStxUlsuEO",
+		"no iterations": strings.Replace(good, "t=1", "t=0", 1), "no lanes": strings.Replace(good, "p=1", "p=0", 1),
+		"too many lanes":       strings.Replace(good, "p=1", "p=256", 1),
+		"negative memory":      strings.Replace(good, "m=64", "m=-64", 1),
+		"memory beyond bounds": strings.Replace(good, "m=64", "m=1048577", 1),
+		"time beyond bounds":   strings.Replace(good, "t=1", "t=65", 1),
+		"another order":        strings.Replace(good, "m=64,t=1", "t=1,m=64", 1),
+		"a short sum":          head + salt + "$" + sum[:42], "a long sum": head + salt + "$" + sum + "AAAA",
+		"a sum that is not Base64": head + salt + "$" + strings.Repeat("?", 43), "a salt that is not Base64": head + "???$" +
+			sum, "no sum": head + salt, "an empty sum": head + salt + "$",
+		"a part more": good + "$", "text before": "x" + good,
+		"parameters that are words": strings.Replace(good, "m=64", "m=x", 1),
 	} {
 		t.Run("RFC9106 "+rule+" is no hash", func(t *testing.T) {
 			_, err := parsePHC(stored)
@@ -44,7 +53,8 @@ func TestPHC(t *testing.T) {
 		})
 	}
 	t.Run("RFC9106 the right password matches, and no other", func(t *testing.T) {
-		for password, want := range map[string]bool{goodPassword: true, "": false, goodPassword + " ": false, strings.ToUpper(goodPassword): false, "-" + goodPassword: false} {
+		for password, want := range map[string]bool{goodPassword: true, "": false, goodPassword + " ": false,
+			strings.ToUpper(goodPassword): false, "-" + goodPassword: false} {
 			ok, stale, err := p.Matches(t.Context(), good, password)
 			if ok != want || stale || err != nil {
 				t.Errorf("%q: %t, %t, %v", password, ok, stale, err)

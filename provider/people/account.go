@@ -44,7 +44,9 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 	for _, row := range rows {
 		last := len(apps) - 1
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
-			a := storage.Application{Name: row.Name, Metadata: row.Metadata, Management: row.Management, ClientID: row.ClientID, Origin: row.Origin, Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
+			a := storage.Application{Name: row.Name, Metadata: row.Metadata, Management: row.Management, ClientID: row.ClientID,
+				Origin: row.Origin, Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator,
+				OwnerActive: row.OwnerActive}
 			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Owner: oauth.Deref(row.Owner), Since: row.Since,
 				Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt, Application: a,
 				Document: policy.DocumentOf(a)})
@@ -199,7 +201,8 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 	if !form.KeepApprovals {
 		renewal.Session.ID = seal.Random(16) // to the applications, the session has ended
 	}
-	err = p.store.ChangePassword(events.Attach(ctx, events.Event{Kind: events.PasswordChanged, Person: s.User}), s.User.Password, hash, oauth.Now(), renewal, form.KeepApprovals, p.notices.PasswordChanged(s.User)...)
+	err = p.store.ChangePassword(events.Attach(ctx, events.Event{Kind: events.PasswordChanged, Person: s.User}),
+		s.User.Password, hash, oauth.Now(), renewal, form.KeepApprovals, p.notices.PasswordChanged(s.User)...)
 	if errors.Is(err, storage.ErrSpent) {
 		found.Add("current_password", "Your password was changed somewhere else at the same moment.")
 		return nil, found

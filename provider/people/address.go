@@ -55,7 +55,8 @@ func (p *People) AskAddress(ctx context.Context, s *storage.SignedIn) error {
 	l.Mail = &m
 	err = p.store.AddLink(events.Attach(ctx, events.Event{Kind: events.AddressLink, Person: s.User}), l)
 	if errors.Is(err, storage.ErrFull) {
-		return oauth.Later(http.StatusTooManyRequests, time.Hour, "Too many messages were sent to this address. Try again in an hour.")
+		return oauth.Later(http.StatusTooManyRequests, time.Hour, "Too many messages were sent to this address. Try again "+
+			"in an hour.")
 	}
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.ErrNotFound // the address has changed at this moment
@@ -82,14 +83,15 @@ func (p *People) AddressLink(ctx context.Context, s *storage.SignedIn, secret st
 // would be taken for that person by applications that trust a verified address. The session gets another cookie.
 func (p *People) VerifyAddress(ctx context.Context, s *storage.SignedIn, secret string) (*SignIn, error) {
 	r, in := renewal(s)
-	err := p.store.ConfirmByLink(events.Attach(ctx, events.Event{Kind: events.AddressVerified, Person: s.User}), seal.Digest(secret), r, oauth.Now(), func(stored string) (string, error) {
-		profile, err := ProfileOf(storage.User{ID: s.User.ID, Profile: stored})
-		if err != nil {
-			return "", err
-		}
-		profile.EmailVerified = true
-		return profile.store()
-	})
+	err := p.store.ConfirmByLink(events.Attach(ctx, events.Event{Kind: events.AddressVerified, Person: s.User}),
+		seal.Digest(secret), r, oauth.Now(), func(stored string) (string, error) {
+			profile, err := ProfileOf(storage.User{ID: s.User.ID, Profile: stored})
+			if err != nil {
+				return "", err
+			}
+			profile.EmailVerified = true
+			return profile.store()
+		})
 	if errors.Is(err, storage.ErrSpent) {
 		return nil, oauth.ErrNotFound
 	}

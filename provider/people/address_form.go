@@ -8,11 +8,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// readAddress returns an email address in the form in which it is stored and compared, and what is wrong with it, or "". Every
-// address comes through it: of a form, a command, a list, an invitation, a sign-up and another server.
+// readAddress returns an email address in the form in which it is stored and compared, and what is wrong with it, or
+// "". Every address comes through it: of a form, a command, a list, an invitation, a sign-up and another server.
 //
-// RFC 5890 §2.3.2.1: a domain in letters beyond ASCII is stored as A-labels, which every program understands. The part before
-// the @ has no such form, and only in ASCII does every database compare without upper and lower case in the same way.
+// RFC 5890 §2.3.2.1: a domain in letters beyond ASCII is stored as A-labels, which every program understands. The part
+// before the @ has no such form, and only in ASCII does every database compare without upper and lower case in the same
+// way.
 func readAddress(text string) (address, wrong string) {
 	address = strings.TrimSpace(text)
 	at := strings.LastIndex(address, "@")
@@ -51,8 +52,8 @@ func lookedUp(typed string) string {
 	return address
 }
 
-// misleadingMarks reports whether a name has a mark that is hard to see: a dot above a letter that has one (UTS 39 §4, as
-// with i and i̇), or a line through a letter, which makes another letter of it.
+// misleadingMarks reports whether a name has a mark that is hard to see: a dot above a letter that has one (UTS 39 §4,
+// as with i and i̇), or a line through a letter, which makes another letter of it.
 func misleadingMarks(name string) bool {
 	dotted := false
 	for _, r := range norm.NFD.String(name) {

@@ -116,7 +116,8 @@ type ticket struct {
 const ticketPurpose = "second step"
 
 func (p *People) sealTicket(u storage.User, by login) (string, error) {
-	t := ticket{ID: seal.Random(16), User: u.ID, Hash: seal.Digest(u.Password), At: oauth.Now(), Method: by.methods, LoginAt: by.at, Old: by.old}
+	t := ticket{ID: seal.Random(16), User: u.ID, Hash: seal.Digest(u.Password), At: oauth.Now(), Method: by.methods,
+		LoginAt: by.at, Old: by.old}
 	if by.link != nil {
 		t.Link = by.link
 	} else if by.with.Issuer != "" {
@@ -172,7 +173,8 @@ func (p *People) SecondStep(ctx context.Context, sealed string) (*Challenge, err
 // StepUp returns the challenge for a person who is signed in and needs a stronger login.
 func (p *People) StepUp(ctx context.Context, s *storage.SignedIn) (*Challenge, error) {
 	factors, err := p.Factors(ctx, s.User.ID)
-	return &Challenge{User: s.User, Factors: factors, login: login{methods: s.Session.AMR}, session: &s.Session, bound: s.Session.ID, fresh: isFresh(s, factors)}, err
+	return &Challenge{User: s.User, Factors: factors, login: login{methods: s.Session.AMR}, session: &s.Session,
+		bound: s.Session.ID, fresh: isFresh(s, factors)}, err
 }
 
 // Factors returns what a person has beside the password.
@@ -207,7 +209,8 @@ func wrongCode(by string) *oauth.Error {
 	if by == ByRecovery {
 		return oauth.Refuse("invalid_grant", "This recovery code is wrong, or it was used already.")
 	}
-	return oauth.Refuse("invalid_grant", "This code is wrong, or it was used already. Wait for the next code of your app, then try again.")
+	return oauth.Refuse("invalid_grant", "This code is wrong, or it was used already. Wait for the next code of your "+
+		"app, then try again.")
 }
 
 // Answer checks the answer to a challenge. It begins the session, or makes the session stronger. It
@@ -284,9 +287,9 @@ func (p *People) tellRefused(ctx context.Context, u storage.User, server string)
 	return nil
 }
 
-// guess returns the tries that one guess at a code uses. Whoever knows the password uses up none of the tries of a session,
-// and none of a browser in which the person has signed in before. Each of these has its own, so that a copy of one does not
-// use up those of the others.
+// guess returns the tries that one guess at a code uses. Whoever knows the password uses up none of the tries of a
+// session, and none of a browser in which the person has signed in before. Each of these has its own, so that a copy of
+// one does not use up those of the others.
 func (p *People) guess(c *Challenge, b Browser) []throttle.Try {
 	account := throttle.Try{Kind: limits.OfFactor, Key: c.User.ID, Wide: c.User.ID}
 	known := func(what, which string) {
@@ -323,7 +326,8 @@ func (p *People) shown(ctx context.Context, c *Challenge, a Answer) (storage.Fac
 // finish stores the session of a person who has shown a second factor, with all methods of the login,
 // and uses up what was shown. It returns ErrSpent if the password has changed, or the session has
 // ended.
-func (p *People) finish(ctx context.Context, c *Challenge, methods string, use storage.FactorUse, b Browser) (*SignIn, error) {
+func (p *People) finish(ctx context.Context, c *Challenge, methods string, use storage.FactorUse,
+	b Browser) (*SignIn, error) {
 	if c.session == nil {
 		by := c.login
 		by.methods = methods
@@ -358,10 +362,12 @@ func (p *People) renewed(in *SignIn, err error) (*SignIn, error) {
 var ErrNotSignedIn = errors.New("the session has ended")
 
 // strengthen stores the methods of a login in a session, and gives it another cookie.
-func (p *People) strengthen(ctx context.Context, s *storage.SignedIn, methods string, use storage.FactorUse) (*SignIn, error) {
+func (p *People) strengthen(ctx context.Context, s *storage.SignedIn, methods string, use storage.FactorUse) (*SignIn,
+	error) {
 	r, in := renewal(s)
 	r.Session.AMR, r.Session.Factor = methods, use
-	err := p.store.StrengthenSession(events.Attach(ctx, append(factorEvents(s.User, use), strengthened(r.Session))...), r, p.factorNotices(s.User, use)...)
+	err := p.store.StrengthenSession(events.Attach(ctx, append(factorEvents(s.User, use), strengthened(r.Session))...), r,
+		p.factorNotices(s.User, use)...)
 	if err != nil {
 		return nil, factorError(err)
 	}
@@ -416,8 +422,8 @@ func isFresh(s *storage.SignedIn, f Factors) bool {
 	return -oauth.Seconds(clock.Tolerance) <= age && age <= freshLife && acr.Satisfies(s.Session.AMR, needed(f))
 }
 
-// strongEnough returns ErrConfirm if the person of a session has a second factor by now that the session has not shown. It
-// is for what began while the sign-in was a fresh one.
+// strongEnough returns ErrConfirm if the person of a session has a second factor by now that the session has not shown.
+// It is for what began while the sign-in was a fresh one.
 func (p *People) strongEnough(ctx context.Context, s *storage.SignedIn) error {
 	factors, err := p.Factors(ctx, s.User.ID)
 	if err == nil && !acr.Satisfies(s.Session.AMR, needed(factors)) {
@@ -457,7 +463,8 @@ func (p *People) ResetFactors(ctx context.Context, username string) error {
 }
 
 func (p *People) resetFactors(ctx context.Context, u storage.User) error {
-	err := p.store.ResetFactors(events.Attach(ctx, events.Event{Kind: events.FactorsReset, Person: u}), u.ID, oauth.Now(), p.notices.FactorChanged(u, notices.FactorsReset)...)
+	err := p.store.ResetFactors(events.Attach(ctx, events.Event{Kind: events.FactorsReset, Person: u}), u.ID, oauth.Now(),
+		p.notices.FactorChanged(u, notices.FactorsReset)...)
 	p.Ended.Ring()
 	p.notices.Wake()
 	return oauth.Stored(err)

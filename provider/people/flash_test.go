@@ -15,7 +15,8 @@ func TestFlash(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &People{flashes: sealer}
-	alice, again := &storage.SignedIn{Session: storage.Session{ID: "one"}}, &storage.SignedIn{Session: storage.Session{ID: "another"}}
+	alice, again := &storage.SignedIn{Session: storage.Session{ID: "one"}},
+		&storage.SignedIn{Session: storage.Session{ID: "another"}}
 	sealed := p.SealForPage(alice, "secret of x", "shown once")
 	for _, test := range []struct {
 		rule string

@@ -48,7 +48,8 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return groupError(p.store.AddGroup(events.Attach(ctx, events.Event{Kind: events.GroupAdded, Object: events.Group(name)}), name, oauth.Now()))
+	return groupError(p.store.AddGroup(events.Attach(ctx,
+		events.Event{Kind: events.GroupAdded, Object: events.Group(name)}), name, oauth.Now()))
 }
 
 // RenameGroup gives a group another name. Its members stay, and open invitations lead to it.
@@ -57,7 +58,8 @@ func (p *People) RenameGroup(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return groupError(p.store.RenameGroup(events.Attach(ctx, events.Event{Kind: events.GroupRenamed, Object: events.Group(to), Detail: from}), from, to))
+	return groupError(p.store.RenameGroup(events.Attach(ctx,
+		events.Event{Kind: events.GroupRenamed, Object: events.Group(to), Detail: from}), from, to))
 }
 
 // groupError turns an error of the store into a message at the name.
@@ -93,5 +95,6 @@ func checkGroupName(name string) error {
 
 // DeleteGroup deletes a group. Its members remain.
 func (p *People) DeleteGroup(ctx context.Context, name string) error {
-	return oauth.Stored(p.store.DeleteGroup(events.Attach(ctx, events.Event{Kind: events.GroupDeleted, Object: events.Group(name)}), name))
+	return oauth.Stored(
+		p.store.DeleteGroup(events.Attach(ctx, events.Event{Kind: events.GroupDeleted, Object: events.Group(name)}), name))
 }

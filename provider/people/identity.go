@@ -103,7 +103,9 @@ type server struct {
 func NewIdentities(p *People, calls *outbound.Client, tickets seal.Sealer) *Identities {
 	i := &Identities{people: p, tickets: tickets}
 	for _, s := range p.config.Servers {
-		i.servers = append(i.servers, &server{s, upstream.New(upstream.Config{Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURI: s.RedirectURI, Scopes: s.Scopes, Log: p.log}, calls)})
+		i.servers = append(i.servers,
+			&server{s, upstream.New(upstream.Config{Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret,
+				RedirectURI: s.RedirectURI, Scopes: s.Scopes, Log: p.log}, calls)})
 	}
 	return i
 }
@@ -191,8 +193,8 @@ func (p *People) ways() storage.Ways {
 	return ways
 }
 
-// RemoveOf is Remove by another administrator, who must have signed in a moment ago. No session ends. again lets the address of
-// the person link an account of that server again: it may name the person differently now.
+// RemoveOf is Remove by another administrator, who must have signed in a moment ago. No session ends. again lets the
+// address of the person link an account of that server again: it may name the person differently now.
 func (i *Identities) RemoveOf(ctx context.Context, actor policy.Actor, userID, id string, again bool) error {
 	u, err := i.people.helped(ctx, actor, userID, "remove an account of another server of somebody")
 	if err != nil {
@@ -233,7 +235,8 @@ func (p *People) helped(ctx context.Context, actor policy.Actor, userID, what st
 // theirOnlyWay returns the error for a way to sign in of somebody else that could not be removed.
 func theirOnlyWay(err error) error {
 	if errors.Is(err, storage.ErrLastWay) {
-		e := oauth.Refuse("access_denied", "This is the only way in which the person can sign in here. Set a password first, or disable the account.")
+		e := oauth.Refuse("access_denied", "This is the only way in which the person can sign in here. Set a password "+
+			"first, or disable the account.")
 		e.Status = http.StatusConflict
 		return e.Because(err)
 	}
@@ -241,8 +244,8 @@ func theirOnlyWay(err error) error {
 }
 
 // Remove deletes an identity of a person who has signed in a moment ago. The session gets another cookie. It returns
-// ErrConfirm if that is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person has
-// no such identity.
+// ErrConfirm if that is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person
+// has no such identity.
 func (i *Identities) Remove(ctx context.Context, s *storage.SignedIn, id string) (*SignIn, error) {
 	err := i.people.Confirmed(ctx, s)
 	if err != nil {
@@ -254,7 +257,8 @@ func (i *Identities) Remove(ctx context.Context, s *storage.SignedIn, id string)
 	}
 	r, in := renewal(s)
 	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: i.people.server(one.Issuer)}
-	err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), &r, i.people.notices.FactorChanged(s.User, notices.AccountRemoved)...)
+	err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), &r,
+		i.people.notices.FactorChanged(s.User, notices.AccountRemoved)...)
 	if errors.Is(err, storage.ErrLastWay) {
 		return nil, onlyWay(err)
 	}

@@ -74,7 +74,8 @@ func (i *Identities) Leave(ctx context.Context, name string, l Leaving) (address
 	}
 	request := upstream.NewRequest()
 	request.Fresh = l.Fresh || l.Choose || l.Adding != nil
-	kept := left{Server: name, State: seal.Digest(request.State), Nonce: request.Nonce, Verifier: request.Verifier, At: oauth.Now(), Next: l.Next, Fresh: l.Fresh}
+	kept := left{Server: name, State: seal.Digest(request.State), Nonce: request.Nonce, Verifier: request.Verifier,
+		At: oauth.Now(), Next: l.Next, Fresh: l.Fresh}
 	if l.Adding != nil {
 		err = i.people.Confirmed(ctx, l.Adding)
 		if err != nil {
@@ -101,7 +102,8 @@ func (i *Identities) sealLeft(kept left) (string, error) {
 	}
 	ticket := i.tickets.Seal(squeeze(text), leftPurpose)
 	if len(ticket) > MostTicket {
-		return "", oauth.Refuse("invalid_request", "The request of the application is too long for signing in with another server. Sign in with a password or a passkey. If you are its developer: push the request (RFC 9126).")
+		return "", oauth.Refuse("invalid_request", "The request of the application is too long for signing in with another "+
+			"server. Sign in with a password or a passkey. If you are its developer: push the request (RFC 9126).")
 	}
 	return ticket, nil
 }
@@ -125,7 +127,8 @@ func (i *Identities) open(ticket string) (left, error) {
 
 // Arrive checks the response of another server. who is the person who is signed in, or nil. It begins a
 // session or the second step, as People.Login does, or adds an identity.
-func (i *Identities) Arrive(ctx context.Context, name, ticket string, response url.Values, who *storage.SignedIn, b Browser) (Arrival, error) {
+func (i *Identities) Arrive(ctx context.Context, name, ticket string, response url.Values, who *storage.SignedIn,
+	b Browser) (Arrival, error) {
 	s, err := i.named(name)
 	if err != nil {
 		return Arrival{}, err
@@ -146,7 +149,9 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 	if err != nil {
 		return arrived, err
 	}
-	err = i.people.store.SeeOnce(ctx, storage.OneTime{Digest: seal.Digest("other server\x00" + kept.State), ExpiresAt: kept.At + 2*oauth.Seconds(LeaveLife), Now: oauth.Now()})
+	err = i.people.store.SeeOnce(ctx,
+		storage.OneTime{Digest: seal.Digest("other server\x00" + kept.State), ExpiresAt: kept.At + 2*oauth.Seconds(LeaveLife),
+			Now: oauth.Now()})
 	switch {
 	case errors.Is(err, storage.ErrSpent):
 		return arrived, notBegun(errors.New("its response was used already"))
@@ -169,14 +174,16 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 }
 
 // finish signs a person in whom another server has identified, or adds the identity.
-func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn, b Browser, arrived *Arrival) error {
+func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn,
+	b Browser, arrived *Arrival) error {
 	now := oauth.Now()
 	old := p.AuthTime < kept.At-skew // 0: it is unknown
 	if kept.Session != "" {
 		// OIDC Core §3.1.2.1: a server may ignore prompt=login, and then the login may be somebody else's. Google,
 		// for one, never says the time: there the person sees the account on the page to which prompt=login leads.
 		if old && p.AuthTime != 0 {
-			return s.refuse("the login at the other server is an old one", "%s says that you did not sign in there just now. Sign out there, then add the account again.", s.Label)
+			return s.refuse("the login at the other server is an old one",
+				"%s says that you did not sign in there just now. Sign out there, then add the account again.", s.Label)
 		}
 		var err error
 		arrived.SignIn, err = i.add(ctx, s, kept, p, who)
@@ -184,14 +191,17 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	}
 	// OIDC Core §3.1.2.1: likewise. Here a time that is unknown is none.
 	if kept.Fresh && old {
-		return i.refused(ctx, s, kept, storage.User{}, s.refuse("the other server does not confirm that the login is a new one", "%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label))
+		return i.refused(ctx, s, kept, storage.User{},
+			s.refuse("the other server does not confirm that the login is a new one",
+				"%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label))
 	}
 	u, identity, link, err := i.person(ctx, s, p)
 	if err != nil {
 		return i.refused(ctx, s, kept, u, i.explained(ctx, s, p, err))
 	}
 	// A login whose time is unknown may be an old one. It changes nothing about how a person signs in.
-	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), old: old, with: identity, link: link}
+	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), old: old, with: identity,
+		link: link}
 	if link == nil {
 		mapped, member := s.memberships(p)
 		err = i.people.setGroups(ctx, u, p.Issuer, mapped, member)
@@ -231,7 +241,9 @@ func (i *Identities) refused(ctx context.Context, s *server, kept left, u storag
 	if u.Number == 0 {
 		u = storage.User{}
 	}
-	err := events.Failed(ctx, i.people.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: i.people.server(s.Issuer), Detail: strings.TrimSpace("server " + conditionOf(refusal))})
+	err := events.Failed(ctx, i.people.store,
+		events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: i.people.server(s.Issuer),
+			Detail: strings.TrimSpace("server " + conditionOf(refusal))})
 	if err != nil {
 		return err
 	}
@@ -249,7 +261,8 @@ func (s *server) acrOf(p upstream.Person) string {
 }
 
 // add stores the identity that a person adds to their account. The session gets another cookie.
-func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn) (*SignIn, error) {
+func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn) (*SignIn,
+	error) {
 	// The response adds the identity for the session that asked for it. Otherwise somebody could add
 	// their own identity to the account of another person in the same browser.
 	if who == nil || who.Session.ID != kept.Session {
@@ -261,7 +274,8 @@ func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.P
 	}
 	r, in := renewal(who)
 	added := events.Event{Kind: events.FactorAdded, Person: who.User, Object: i.people.server(p.Issuer)}
-	err = i.people.store.AddIdentity(events.Attach(ctx, added), storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, r, MaxIdentities,
+	err = i.people.store.AddIdentity(events.Attach(ctx, added),
+		storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, r, MaxIdentities,
 		i.people.notices.FactorChanged(who.User, notices.AccountAdded)...)
 	switch {
 	case errors.Is(err, storage.ErrConflict):
@@ -276,7 +290,8 @@ func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.P
 
 // full returns the Error for a person who has as many identities as allowed.
 func (s *server) full() *oauth.Error {
-	return s.refuse("the person has as many identities as allowed", "You may have at most %d accounts of other servers.", MaxIdentities)
+	return s.refuse("the person has as many identities as allowed", "You may have at most %d accounts of other servers.",
+		MaxIdentities)
 }
 
 // alreadyAdded returns nil if the person has the identity already, and an Error if somebody else has it.
@@ -286,14 +301,16 @@ func (i *Identities) alreadyAdded(ctx context.Context, s *server, p upstream.Per
 	case err != nil:
 		return oauth.Unavailable(err)
 	case found.UserID != who.User.ID:
-		return s.refuse("the identity belongs to another person", "Another person here signs in with this account of %s. Choose another account there.", s.Label)
+		return s.refuse("the identity belongs to another person", "Another person here signs in with this account of %s. "+
+			"Choose another account there.", s.Label)
 	}
 	return nil
 }
 
 // notBegun returns the Error for a response to which this browser has no request. The cause is for the log.
 func notBegun(cause error) *oauth.Error {
-	e := oauth.Refuse("invalid_request", "This sign-in was not begun in this browser, or it took longer than %d minutes, or it is finished already. Begin again.", int(LeaveLife/time.Minute))
+	e := oauth.Refuse("invalid_request", "This sign-in was not begun in this browser, or it took longer than %d "+
+		"minutes, or it is finished already. Begin again.", int(LeaveLife/time.Minute))
 	e.LogText = "the response of another server fits no request of this browser"
 	return e.Because(cause)
 }
@@ -308,17 +325,20 @@ func (s *server) arrivalError(err error) error {
 	if refusal, ok := errors.AsType[*upstream.Refusal](err); ok {
 		switch refusal.Code {
 		case "access_denied":
-			return s.refuse(refusal.Error(), "%[1]s says that you may not sign in. If that is a mistake, ask the people who run %[1]s.", s.Label)
+			return s.refuse(refusal.Error(), "%[1]s says that you may not sign in. If that is a mistake, ask the people who "+
+				"run %[1]s.", s.Label)
 		case "server_error", "temporarily_unavailable":
 			return s.unreachable(err)
 		}
-		return oauth.ForPerson(http.StatusBadRequest, "invalid_response", refusal.Error(), "%s refused the request of this server. Tell an administrator of this server.", s.Label)
+		return oauth.ForPerson(http.StatusBadRequest, "invalid_response", refusal.Error(),
+			"%s refused the request of this server. Tell an administrator of this server.", s.Label)
 	}
 	if _, ok := errors.AsType[*upstream.Unreachable](err); ok {
 		return s.unreachable(err)
 	}
 	return oauth.ForPerson(http.StatusBadRequest, "invalid_response", "the response of the other server was not accepted",
-		"The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label).Because(err)
+		"The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an "+
+			"administrator of this server.", s.Label).Because(err)
 }
 
 func (s *server) unreachable(err error) *oauth.Error {

@@ -17,7 +17,8 @@ import (
 // person returns the person here whom another server has identified, with an enabled account. A person
 // who is not known here yet is added if the operator allows it. One whose address leads to an account gets the
 // link, which is stored with the session: until then nobody has shown the second factor.
-func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (storage.User, storage.Identity, *link, error) {
+func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (storage.User, storage.Identity,
+	*link, error) {
 	u, identity, err := i.known(ctx, s, p)
 	if !errors.Is(err, storage.ErrNotFound) {
 		return u, identity, nil, err
@@ -87,12 +88,14 @@ type link struct {
 }
 
 func newLinkOf(u storage.User, one storage.Identity, mapped, member []string) *link {
-	return &link{one.Issuer, one.Subject, seal.Digest(u.Email + "\x00" + u.Profile), mapped, member, storage.IdentityLink{Identity: one, Email: u.Email, Profile: u.Profile, Most: MaxIdentities}}
+	return &link{one.Issuer, one.Subject, seal.Digest(u.Email + "\x00" + u.Profile), mapped, member,
+		storage.IdentityLink{Identity: one, Email: u.Email, Profile: u.Profile, Most: MaxIdentities}}
 }
 
 // resume returns a link of a ticket for its person, or nil if the address or the profile has changed.
 func (l *link) resume(u storage.User) *link {
-	again := newLinkOf(u, storage.Identity{Issuer: l.Issuer, Subject: l.Subject, UserID: u.ID, CreatedAt: oauth.Now()}, l.Mapped, l.Member)
+	again := newLinkOf(u, storage.Identity{Issuer: l.Issuer, Subject: l.Subject, UserID: u.ID, CreatedAt: oauth.Now()},
+		l.Mapped, l.Member)
 	if again.State != l.State {
 		return nil
 	}
@@ -114,7 +117,8 @@ func (i *Identities) known(ctx context.Context, s *server, p upstream.Person) (s
 	case err != nil:
 		return u, identity, oauth.Unavailable(err)
 	case !u.Active:
-		return u, identity, s.refuse("the account is disabled", "Your account here is disabled. Ask an administrator of this server.")
+		return u, identity, s.refuse("the account is disabled", "Your account here is disabled. Ask an administrator of "+
+			"this server.")
 	}
 	return u, identity, nil
 }
@@ -146,7 +150,8 @@ func (i *Identities) linkable(ctx context.Context, s *server, p upstream.Person)
 		return storage.User{}, oauth.Unavailable(err)
 	}
 	if had {
-		i.people.log.Info("the verified address leads to a person who has or had another account of this server, so it was not linked", "subject", found[0].ID, "server", s.Name)
+		i.people.log.Info("the verified address leads to a person who has or had another account of this server, so it was "+
+			"not linked", "subject", found[0].ID, "server", s.Name)
 		return storage.User{}, nil
 	}
 	own, err := i.people.store.IdentitiesOf(ctx, found[0].ID)
@@ -166,7 +171,8 @@ func (i *Identities) newPerson(s *server, p upstream.Person) (storage.User, erro
 	if !s.mayBeNew(p) {
 		return storage.User{}, s.unknown()
 	}
-	person := Person{Username: p.Email, Email: p.Email, FirstName: usable(p.GivenName), LastName: usable(p.FamilyName), Profile: &Profile{EmailVerified: s.TrustedForEmail}}
+	person := Person{Username: p.Email, Email: p.Email, FirstName: usable(p.GivenName), LastName: usable(p.FamilyName),
+		Profile: &Profile{EmailVerified: s.TrustedForEmail}}
 	if person.FirstName == "" && person.LastName == "" { // the server does not say which part of the name is which
 		person.FirstName = usable(p.Name)
 	}
@@ -188,7 +194,8 @@ func (s *server) mayBeNew(p upstream.Person) bool {
 	if s.addressOf(p) != "" || at < 0 {
 		return false
 	}
-	return s.NewPeople == NewPeopleInvited || s.NewPeople == NewPeopleDomains && slices.Contains(s.AllowedDomains, strings.ToLower(p.Email[at+1:]))
+	return s.NewPeople == NewPeopleInvited || s.NewPeople == NewPeopleDomains &&
+		slices.Contains(s.AllowedDomains, strings.ToLower(p.Email[at+1:]))
 }
 
 // invitations says what the invitations for the address of a new person are. Their groups go to whoever has
@@ -229,18 +236,21 @@ const unknownHere = "nobody here has this identity"
 // unknown returns the Error for a person whom nobody here knows.
 func (s *server) unknown() *oauth.Error {
 	return s.refuse(unknownHere,
-		"This account of %[1]s is not known here. If you have an account here, sign in with your password or a passkey, and add %[1]s on your account page. Otherwise ask an administrator of this server.", s.Label)
+		"This account of %[1]s is not known here. If you have an account here, sign in with your password or a passkey, "+
+			"and add %[1]s on your account page. Otherwise ask an administrator of this server.", s.Label)
 }
 
 // addressTaken returns the Error for a new person whose address somebody here has. That may be the same
 // person, and it may be somebody who has typed the address of another person.
 func (s *server) addressTaken() *oauth.Error {
 	return s.refuse("an account has the address of the new person",
-		"There is an account with your address here already. Sign in to it with your password or a passkey, and add %s on your account page. If it is not your account, ask an administrator of this server.", s.Label).Because(storage.ErrAddressTaken)
+		"There is an account with your address here already. Sign in to it with your password or a passkey, and add %s on "+
+			"your account page. If it is not your account, ask an administrator of this server.",
+		s.Label).Because(storage.ErrAddressTaken)
 }
 
-// memberships returns the groups here to which the other server's claim is mapped, and those of them that the person is a
-// member of.
+// memberships returns the groups here to which the other server's claim is mapped, and those of them that the person is
+// a member of.
 func (s *server) memberships(p upstream.Person) (mapped, member []string) {
 	values := p.Values(s.GroupsClaim)
 	for _, m := range s.Groups {
@@ -252,17 +262,19 @@ func (s *server) memberships(p upstream.Person) (mapped, member []string) {
 	return mapped, member
 }
 
-// setGroups makes a person a member of those of the mapped groups that are in member, and of no other one of them. It does
-// not change groups to which nothing is mapped.
+// setGroups makes a person a member of those of the mapped groups that are in member, and of no other one of them. It
+// does not change groups to which nothing is mapped.
 func (p *People) setGroups(ctx context.Context, u storage.User, issuer string, mapped, member []string) error {
 	if len(mapped) == 0 {
 		return nil
 	}
 	of := p.server(issuer)
-	changed := events.Event{Kind: events.PersonChanged, Person: u, By: &origin.Actor{Kind: origin.Server}, Object: of, Detail: "groups"}
+	changed := events.Event{Kind: events.PersonChanged, Person: u, By: &origin.Actor{Kind: origin.Server}, Object: of,
+		Detail: "groups"}
 	missing, err := p.store.SetMappedGroups(events.Attach(ctx, changed), u.ID, mapped, member)
 	if len(missing) > 0 {
-		p.log.Warn("groups of SIGN_IN_SERVERS do not exist, so nobody becomes a member: add them, or change GROUPS", "server", of.Name, "groups", missing)
+		p.log.Warn("groups of SIGN_IN_SERVERS do not exist, so nobody becomes a member: add them, or change GROUPS", "server",
+			of.Name, "groups", missing)
 	}
 	return oauth.Stored(err)
 }

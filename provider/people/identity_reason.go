@@ -11,8 +11,8 @@ import (
 	"mandate/storage"
 )
 
-// condition is a condition that a person of another server does not meet. The person learns nothing of it, because it may
-// say something about others. The log and the event log name it for whoever runs this server.
+// condition is a condition that a person of another server does not meet. The person learns nothing of it, because it
+// may say something about others. The log and the event log name it for whoever runs this server.
 type condition string
 
 // The conditions, by the words with which events name them.
@@ -36,7 +36,8 @@ func (c condition) Error() string {
 	case notVerified:
 		return "that server says that it has not verified the address: email_verified or xms_edov is not true"
 	case verifiedMissing:
-		return "that server does not say whether it has verified the address: let it send email_verified, or set ASSUME_EMAIL_VERIFIED if nobody there can choose an address freely"
+		return "that server does not say whether it has verified the address: let it send email_verified, or set " +
+			"ASSUME_EMAIL_VERIFIED if nobody there can choose an address freely"
 	case otherDomain:
 		return "the domain of the address is none of the ALLOWED_DOMAINS"
 	case newPeopleOff:

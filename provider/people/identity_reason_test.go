@@ -7,10 +7,11 @@ import (
 	"mandate/provider/upstream"
 )
 
-// nOAuth (2023): the address in a token of Entra ID is what somebody has typed. It counts only where the operator says so, in
-// the domains that the operator names, and never against the word of the other server.
+// nOAuth (2023): the address in a token of Entra ID is what somebody has typed. It counts only where the operator says
+// so, in the domains that the operator names, and never against the word of the other server.
 func TestAttackAddressThatNobodyHasVerified(t *testing.T) {
-	strict := &server{Server: Server{NewPeople: NewPeopleDomains, AllowedDomains: []string{"company.example"}, TrustedForEmail: true}}
+	strict := &server{Server: Server{NewPeople: NewPeopleDomains, AllowedDomains: []string{"company.example"},
+		TrustedForEmail: true}}
 	assumes := &server{Server: strict.Server}
 	assumes.AssumeVerified = true
 	said := func(email string) upstream.Person { return upstream.Person{Email: email, EmailVerified: true} }
@@ -59,7 +60,8 @@ func TestNameOfANewPerson(t *testing.T) {
 		{"", "", "Ann\u202eExample", "", ""},
 		{"\u202e", "", "Ann Example", "Ann Example", ""},
 	} {
-		u, err := i.newPerson(s, upstream.Person{Email: "ann@company.example", EmailVerified: true, GivenName: test.given, FamilyName: test.family, Name: test.name})
+		u, err := i.newPerson(s, upstream.Person{Email: "ann@company.example", EmailVerified: true, GivenName: test.given,
+			FamilyName: test.family, Name: test.name})
 		if err != nil || u.FirstName != test.first || u.LastName != test.last {
 			t.Errorf("%+v: %q %q, %v", test, u.FirstName, u.LastName, err)
 		}

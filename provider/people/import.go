@@ -29,7 +29,8 @@ type Newcomer struct {
 
 // ReadNewcomers reads a table of people.
 func ReadNewcomers(from io.Reader) ([]Newcomer, error) {
-	rows, err := table{columns: []string{"username", "email", "first_name", "last_name", "groups", "password_hash", "active", "subject", "email_verified"},
+	rows, err := table{columns: []string{"username", "email", "first_name", "last_name", "groups", "password_hash",
+		"active", "subject", "email_verified"},
 		required: []string{"username"}, most: MostImported}.read(from)
 	if err != nil {
 		return nil, err
@@ -49,8 +50,10 @@ func ReadNewcomers(from io.Reader) ([]Newcomer, error) {
 			}
 			return unless
 		}
-		person := Person{Username: one.cells["username"], Email: one.cells["email"], FirstName: one.cells["first_name"], LastName: one.cells["last_name"], Groups: names(one.cells["groups"]),
-			Subject: one.cells["subject"], Inactive: !yes("active", true), Profile: &Profile{EmailVerified: yes("email_verified", false)}}
+		person := Person{Username: one.cells["username"], Email: one.cells["email"], FirstName: one.cells["first_name"],
+			LastName: one.cells["last_name"], Groups: names(one.cells["groups"]),
+			Subject: one.cells["subject"], Inactive: !yes("active", true),
+			Profile: &Profile{EmailVerified: yes("email_verified", false)}}
 		list[n] = Newcomer{person, one.cells["password_hash"], one.line}
 	}
 	return list, found.err()
@@ -114,7 +117,8 @@ func (p *People) newcomers(ctx context.Context, list []Newcomer) ([]storage.User
 		one.check(found, known) // the address of one, and not that of the list, gets its form
 		key := FoldName(one.Username)
 		if line := usernames[key]; line > 0 {
-			found.add(one.Line, "username", fmt.Sprintf("The username is in line %d already. Upper and lower case make no difference.", line))
+			found.add(one.Line, "username",
+				fmt.Sprintf("The username is in line %d already. Upper and lower case make no difference.", line))
 		}
 		if line := subjects[one.Subject]; line > 0 && one.Subject != "" {
 			found.add(one.Line, "subject", fmt.Sprintf("The subject is in line %d already.", line))

@@ -52,7 +52,8 @@ func NewInvitations(p *People, k *Passkeys, tickets seal.Sealer) *Invitations {
 // Offered reports whether an invitation has a use: on the page of this server, or by signing in with
 // another server.
 func (i *Invitations) Offered() bool {
-	return i.MakesAccounts() || slices.ContainsFunc(i.people.config.Servers, func(s Server) bool { return s.NewPeople == NewPeopleInvited })
+	return i.MakesAccounts() ||
+		slices.ContainsFunc(i.people.config.Servers, func(s Server) bool { return s.NewPeople == NewPeopleInvited })
 }
 
 // MakesAccounts reports whether people make accounts on a page of this server.
@@ -107,7 +108,8 @@ func (i *Invitations) Invite(ctx context.Context, actor policy.Actor, list []Inv
 	inviter, _ := actor.Takes()
 	added := make([]events.Event, len(list))
 	for n, one := range made {
-		added[n] = events.Event{Kind: events.InvitationAdded, Person: invitee(one.Invitation), Object: events.Invitation(one.Invitation)}
+		added[n] = events.Event{Kind: events.InvitationAdded, Person: invitee(one.Invitation),
+			Object: events.Invitation(one.Invitation)}
 	}
 	err = i.people.store.AddInvitations(events.Attach(ctx, added...), inviter, stored, mostInvitations)
 	if err != nil {
@@ -118,13 +120,15 @@ func (i *Invitations) Invite(ctx context.Context, actor policy.Actor, list []Inv
 }
 
 // invitation makes an invitation with a new link.
-func (i *Invitations) invitation(actor policy.Actor, email string, groups []string, how Inviting) (Invited, storage.NewInvitation) {
+func (i *Invitations) invitation(actor policy.Actor, email string, groups []string, how Inviting) (Invited,
+	storage.NewInvitation) {
 	life := how.Lifetime
 	if life == 0 {
 		life = i.Lifetime()
 	}
 	secret, at := seal.Random(32), oauth.Now()
-	one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: i.mails(how), Groups: strings.Join(groups, "\n"), Language: how.Language, CreatedAt: at, ExpiresAt: at + oauth.Seconds(life)}
+	one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: i.mails(how),
+		Groups: strings.Join(groups, "\n"), Language: how.Language, CreatedAt: at, ExpiresAt: at + oauth.Seconds(life)}
 	one.InviterID, _ = actor.Takes()
 	made, stored := Invited{Invitation: one}, storage.NewInvitation{Invitation: one}
 	if one.Mailed {
@@ -136,8 +140,8 @@ func (i *Invitations) invitation(actor policy.Actor, email string, groups []stri
 	return made, stored
 }
 
-// invitee returns the person whom an event about an invitation concerns. The person has no account yet, so the address is
-// the only name.
+// invitee returns the person whom an event about an invitation concerns. The person has no account yet, so the address
+// is the only name.
 func invitee(i storage.Invitation) storage.User { return storage.User{Username: i.Email} }
 
 // url returns the address of a link. It begins with the configured URL: the Host header of a request has
@@ -153,7 +157,9 @@ func (i *Invitations) check(ctx context.Context, list []Invite, how Inviting) er
 		found.add(0, "expires", "Use at least one minute and at most one year.")
 	}
 	if languages := i.people.config.Languages; how.Language != "" && !slices.Contains(languages, how.Language) {
-		found.add(0, "language", fmt.Sprintf("There are no messages in the language %q: use %s.", oauth.Clip(how.Language, 40), oauth.OneOf(languages)))
+		found.add(0, "language",
+			fmt.Sprintf("There are no messages in the language %q: use %s.", oauth.Clip(how.Language, 40),
+				oauth.OneOf(languages)))
 	}
 	switch {
 	case len(list) == 0:
@@ -223,9 +229,11 @@ func invitationError(err error) error {
 	case errors.Is(err, storage.ErrFull):
 		found.Add("recipient", "There can be at most %d invitations. Withdraw some of them.", mostInvitations)
 	case errors.Is(err, storage.ErrMailFull):
-		return oauth.Later(http.StatusTooManyRequests, time.Hour, "Too many messages wait, or were sent to this address. Try again in an hour, or pass the link on yourself.")
+		return oauth.Later(http.StatusTooManyRequests, time.Hour, "Too many messages wait, or were sent to this address. "+
+			"Try again in an hour, or pass the link on yourself.")
 	case errors.Is(err, storage.ErrSpent):
-		return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "You are no administrator any more."}
+		return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied",
+			Description: "You are no administrator any more."}
 	default:
 		return oauth.Stored(err)
 	}
@@ -279,8 +287,10 @@ func (i *Invitations) Renew(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return Invited{}, err
 	}
-	made, stored := i.invitation(actor, old.Email, oauth.Lines(old.Groups), Inviting{time.Duration(old.ExpiresAt-old.CreatedAt) * time.Second, byHand, old.Language})
-	renewed := events.Event{Kind: events.InvitationRenewed, Person: invitee(old), Object: events.Invitation(made.Invitation)}
+	made, stored := i.invitation(actor, old.Email, oauth.Lines(old.Groups),
+		Inviting{time.Duration(old.ExpiresAt-old.CreatedAt) * time.Second, byHand, old.Language})
+	renewed := events.Event{Kind: events.InvitationRenewed, Person: invitee(old),
+		Object: events.Invitation(made.Invitation)}
 	err = i.people.store.RenewInvitation(events.Attach(ctx, renewed), id, stored, mostInvitations)
 	if err != nil {
 		return Invited{}, invitationError(err)

@@ -60,7 +60,8 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 		return nil, err
 	}
 	// Two names can lead to one account, and a stranger must not learn which: only the limits of the typed name are seen.
-	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, FoldName(username), b.Address), Silent: limits.GuessAtAccount(key, b.Address), Queue: []string{limits.InQueue(b.Address)}}
+	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, FoldName(username), b.Address),
+		Silent: limits.GuessAtAccount(key, b.Address), Queue: []string{limits.InQueue(b.Address)}}
 	known, err := p.knowsBy(ctx, b, key)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,8 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 		// All devices of a person are also counted together, because each login makes
 		// another device cookie.
 		in.Silent = nil
-		in.Tries, in.Queue = []throttle.Try{{Kind: limits.OfBrowser, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
+		in.Tries, in.Queue = []throttle.Try{{Kind: limits.OfBrowser, Key: key + " " + seal.Digest(b.Device), Wide: key},
+			{Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
 	}
 	u, err := p.CheckPassword(ctx, in, key, password)
 	if err != nil {
@@ -87,7 +89,8 @@ const namesakesAtLogin = 20
 
 // accountKey returns the key of the user name of whoever signs in with a name: the user name, or the address if
 // exactly one person with an enabled account has verified it. A user name comes first, so nobody loses it to an
-// address. Of any other name it returns the name itself. Each name that could be an address takes the same two statements.
+// address. Of any other name it returns the name itself. Each name that could be an address takes the same two
+// statements.
 func (p *People) accountKey(ctx context.Context, name string) (string, error) {
 	key, address := FoldName(name), lookedUp(name)
 	if !strings.Contains(address, "@") {
@@ -156,9 +159,10 @@ func (p *People) firstStep(ctx context.Context, u storage.User, by login, b Brow
 // beginSession stores the session of a person who has signed in, and uses up what the person has
 // shown. It ends an earlier session of the same browser, because somebody else may have set that
 // cookie (session fixation). It returns storage.ErrSpent if the password has changed since u was
-// read, or the identity was removed or cannot be linked any more, and storage.ErrFactorUsed if what was shown cannot be used. Each session is an
-// event, and so is its end: the caller has asked maySignIn, before anything was stored.
-func (p *People) beginSession(ctx context.Context, u storage.User, by login, shown storage.FactorUse, b Browser) (*SignIn, error) {
+// read, or the identity was removed or cannot be linked any more, and storage.ErrFactorUsed if what was shown cannot be
+// used. Each session is an event, and so is its end: the caller has asked maySignIn, before anything was stored.
+func (p *People) beginSession(ctx context.Context, u storage.User, by login, shown storage.FactorUse,
+	b Browser) (*SignIn, error) {
 	cookie, at := seal.Random(32), oauth.Now()
 	u.Language = cmp.Or(b.Language, u.Language)
 	tell := p.factorNotices(u, shown)
@@ -166,13 +170,17 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 		tell = append(tell, p.notices.SignedIn(u, b.UserAgent, b.Address)...)
 	}
 	n := storage.Session{
-		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: cmp.Or(by.at, at), SeenAt: at, AMR: by.methods, Issuer: by.with.Issuer, Subject: by.with.Subject, Factor: shown,
-		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address, Language: b.Language,
+		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: cmp.Or(by.at, at), SeenAt: at,
+		AMR: by.methods, Issuer: by.with.Issuer, Subject: by.with.Subject, Factor: shown,
+		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
+		Language: b.Language,
 	}
-	what := append(factorEvents(u, shown), events.Event{Kind: events.SignIn, By: events.By(u), Object: events.Session(n), Detail: n.AMR})
+	what := append(factorEvents(u, shown), events.Event{Kind: events.SignIn, By: events.By(u), Object: events.Session(n),
+		Detail: n.AMR})
 	if by.link != nil {
 		n.Link = &by.link.stored
-		what = append(what, events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: p.server(by.link.Issuer), Detail: "address"})
+		what = append(what, events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u),
+			Object: p.server(by.link.Issuer), Detail: "address"})
 		tell = append(tell, p.notices.FactorChanged(u, notices.AccountAdded)...)
 	}
 	err := p.store.AddSession(events.Attach(ctx, what...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
@@ -181,7 +189,8 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 	}
 	p.notices.Wake()
 	if l := by.link; l != nil {
-		p.log.Info("an identity of another server was linked to the person who has the same verified address", "subject", u.ID, "server", p.server(l.Issuer).Name)
+		p.log.Info("an identity of another server was linked to the person who has the same verified address", "subject",
+			u.ID, "server", p.server(l.Issuer).Name)
 		err = p.setGroups(ctx, u, l.Issuer, l.Mapped, l.Member)
 		if err != nil {
 			return nil, err
@@ -201,8 +210,8 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: known, User: u, Old: by.old}, err
 }
 
-// knowsBy is knows for the person with this key of a user name. It reads the person only for a browser that somebody has
-// signed in with.
+// knowsBy is knows for the person with this key of a user name. It reads the person only for a browser that somebody
+// has signed in with.
 func (p *People) knowsBy(ctx context.Context, b Browser, key string) (bool, error) {
 	if _, ok := p.marked(b.Device); !ok {
 		return false, nil
@@ -282,7 +291,8 @@ func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password st
 // does not exist, so that both take the same time. Of such a name nothing is stored: people sometimes type
 // their password there.
 func (p *People) refused(ctx context.Context, by Attempt, u storage.User, why string) error {
-	err := events.Failed(ctx, p.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: by.Sender, Detail: why})
+	err := events.Failed(ctx, p.store,
+		events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: by.Sender, Detail: why})
 	if err != nil {
 		return err
 	}
@@ -347,8 +357,8 @@ func (p *People) StillSignedIn(ctx context.Context, cookie string) (*storage.Sig
 	return p.SignedIn(ctx, cookie)
 }
 
-// TouchEvery returns how many seconds pass at least between two updates of the last use of a session. It is a small part of
-// the time after which an unused session ends: a session in use must not end.
+// TouchEvery returns how many seconds pass at least between two updates of the last use of a session. It is a small
+// part of the time after which an unused session ends: a session in use must not end.
 func (p *People) TouchEvery() int64 {
 	const longest, part = 60, 10
 	if p.config.SessionIdle == 0 {

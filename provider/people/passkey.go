@@ -108,7 +108,8 @@ func (k *Passkeys) open(ticket, purpose string) (pending, error) {
 //
 // WebAuthn-3 §13.4.3: a challenge is for one response.
 func (k *Passkeys) spend(ctx context.Context, p pending) error {
-	err := k.people.store.SeeOnce(ctx, storage.OneTime{Digest: seal.Digest("passkey\x00" + p.Challenge), ExpiresAt: p.At + 2*ceremonyLife, Now: oauth.Now()})
+	err := k.people.store.SeeOnce(ctx,
+		storage.OneTime{Digest: seal.Digest("passkey\x00" + p.Challenge), ExpiresAt: p.At + 2*ceremonyLife, Now: oauth.Now()})
 	if errors.Is(err, storage.ErrSpent) {
 		return refusePasskey(errors.New("its challenge was used already"))
 	}
@@ -121,7 +122,8 @@ func (k *Passkeys) spend(ctx context.Context, p pending) error {
 // refusePasskey returns the one Error for every response that is not accepted. The cause is for the
 // log.
 func refusePasskey(cause error) *oauth.Error {
-	return oauth.Refuse("invalid_grant", "This passkey was not accepted. It may have been removed from your account. Try again, or sign in in another way.").Because(cause)
+	return oauth.Refuse("invalid_grant", "This passkey was not accepted. It may have been removed from your account. "+
+		"Try again, or sign in in another way.").Because(cause)
 }
 
 func forCreation(s *storage.SignedIn) string { return "create " + s.Session.ID }
@@ -153,8 +155,10 @@ var ErrTooManyPasskeys = errors.New("the person has as many passkeys as allowed"
 func (k *Passkeys) person(u storage.User, stored ...storage.Passkey) passkey.Person {
 	person := passkey.Person{Handle: k.handle(u.ID), Name: u.Username}
 	for _, one := range stored {
-		person.Passkeys = append(person.Passkeys, passkey.Credential{ID: one.ID, PublicKey: one.PublicKey, SignCount: uint32(one.SignCount), // it was one
-			BackupEligible: one.BackupEligible, BackedUp: one.BackedUp, Transports: strings.Fields(one.Transports)})
+		// it was one
+		person.Passkeys = append(person.Passkeys,
+			passkey.Credential{ID: one.ID, PublicKey: one.PublicKey, SignCount: uint32(one.SignCount),
+				BackupEligible: one.BackupEligible, BackedUp: one.BackedUp, Transports: strings.Fields(one.Transports)})
 	}
 	return person
 }
@@ -165,7 +169,8 @@ type Response struct{ Ticket, JSON string }
 // Add stores the passkey that an authenticator has made, under a name that the person can change. The
 // ticket is proof that the person had signed in a moment before the request. The authenticator has
 // verified the person, so the session becomes as strong as one that begins with this passkey.
-func (k *Passkeys) Add(ctx context.Context, s *storage.SignedIn, r Response, name string) (storage.Passkey, *SignIn, error) {
+func (k *Passkeys) Add(ctx context.Context, s *storage.SignedIn, r Response, name string) (storage.Passkey,
+	*SignIn, error) {
 	stored, err := k.made(ctx, s, r, name)
 	if err != nil {
 		return stored, nil, err
@@ -173,7 +178,8 @@ func (k *Passkeys) Add(ctx context.Context, s *storage.SignedIn, r Response, nam
 	renewal, in := renewal(s)
 	renewal.Session.AMR = withPasskey(s.Session.AMR)
 	added := events.Event{Kind: events.FactorAdded, Person: s.User, Object: events.Passkey(stored)}
-	err = k.people.store.AddPasskey(events.Attach(ctx, added, strengthened(renewal.Session)), stored, renewal, MaxPasskeys, k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
+	err = k.people.store.AddPasskey(events.Attach(ctx, added, strengthened(renewal.Session)), stored, renewal, MaxPasskeys,
+		k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
 	switch {
 	case errors.Is(err, storage.ErrFull):
 		return stored, nil, ErrTooManyPasskeys
@@ -222,8 +228,10 @@ func storedPasskey(made passkey.Credential, userID, name string) storage.Passkey
 	if checkPasskeyName(name) != nil {
 		name = "Passkey"
 	}
-	return storage.Passkey{ID: made.ID, UserID: userID, PublicKey: made.PublicKey, Name: name, SignCount: int64(made.SignCount),
-		BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: strings.Join(made.Transports, " "), AAGUID: made.AAGUID, CreatedAt: oauth.Now()}
+	return storage.Passkey{ID: made.ID, UserID: userID, PublicKey: made.PublicKey, Name: name,
+		SignCount:      int64(made.SignCount),
+		BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: strings.Join(made.Transports, " "),
+		AAGUID: made.AAGUID, CreatedAt: oauth.Now()}
 }
 
 // checkPasskeyName returns an Invalid for a name that a person cannot give a passkey.
@@ -262,14 +270,15 @@ func (k *Passkeys) RemoveOf(ctx context.Context, actor policy.Actor, userID, id 
 		return err
 	}
 	removed := events.Event{Kind: events.FactorRemoved, Person: u, Object: events.Passkey(one)}
-	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), u.ID, id, k.people.ways(), nil, k.people.notices.FactorChanged(u, notices.PasskeyRemoved)...)
+	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), u.ID, id, k.people.ways(), nil,
+		k.people.notices.FactorChanged(u, notices.PasskeyRemoved)...)
 	k.people.notices.Wake()
 	return theirOnlyWay(err)
 }
 
 // Remove deletes a passkey of a person who has signed in a moment ago. The session gets another cookie. It returns
-// ErrConfirm if that is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person has
-// no such passkey.
+// ErrConfirm if that is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person
+// has no such passkey.
 func (k *Passkeys) Remove(ctx context.Context, s *storage.SignedIn, id string) (*SignIn, error) {
 	err := k.people.Confirmed(ctx, s)
 	if err != nil {
@@ -281,7 +290,8 @@ func (k *Passkeys) Remove(ctx context.Context, s *storage.SignedIn, id string) (
 	}
 	r, in := renewal(s)
 	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.Passkey(one)}
-	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), s.User.ID, id, k.people.ways(), &r, k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
+	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), s.User.ID, id, k.people.ways(), &r,
+		k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
 	if errors.Is(err, storage.ErrLastWay) {
 		return nil, onlyWay(err)
 	}

@@ -53,7 +53,8 @@ func (k *Passkeys) signIn(ctx context.Context, r Response, p pending, b Browser)
 		err = refusePasskey(err) // the account was disabled, or its password changed, at this moment
 	}
 	if isRefused(err) {
-		failed := events.Failed(ctx, k.people.store, events.Event{Kind: events.SignInFailed, Person: shown.person, By: events.Nobody(), Detail: "passkey"})
+		failed := events.Failed(ctx, k.people.store,
+			events.Event{Kind: events.SignInFailed, Person: shown.person, By: events.Nobody(), Detail: "passkey"})
 		if failed != nil {
 			return nil, failed
 		}
@@ -69,7 +70,8 @@ type shownPasskey struct {
 }
 
 func (s shownPasskey) use() storage.FactorUse {
-	return storage.FactorUse{Passkey: &storage.PasskeyUse{ID: s.stored.ID, SignCount: int64(s.after.SignCount), BackedUp: s.after.BackedUp, At: oauth.Now()}}
+	return storage.FactorUse{Passkey: &storage.PasskeyUse{ID: s.stored.ID, SignCount: int64(s.after.SignCount),
+		BackedUp: s.after.BackedUp, At: oauth.Now()}}
 }
 
 // check checks the response of an authenticator, and uses its challenge, unless the person has signed in more often
@@ -180,6 +182,7 @@ func (k *Passkeys) owner(ctx context.Context, id string) (storage.Passkey, stora
 //
 // WebAuthn-3 §6.1.1: this is a sign of a copy, and no proof.
 func (k *Passkeys) copied(stored storage.Passkey, cause error) error {
-	k.people.log.Warn("a passkey was refused: there may be a copy of its authenticator, unless it was removed or used twice at this moment", "subject", stored.UserID, "passkey", stored.ID, "error", cause)
+	k.people.log.Warn("a passkey was refused: there may be a copy of its authenticator, unless it was removed or used "+
+		"twice at this moment", "subject", stored.UserID, "passkey", stored.ID, "error", cause)
 	return refusePasskey(cause)
 }

@@ -46,8 +46,10 @@ func (c Config) checkNewPassword(found *oauth.Invalid, field, password string, u
 	case blocklist.Common:
 		found.Add(field, "Many people use this password or one like it. Use several words that do not belong together.")
 	case blocklist.Own:
-		found.Add(field, "The password is made of your name, your address or the name of this service. Use several words that do not belong together.")
+		found.Add(field, "The password is made of your name, your address or the name of this service. Use several words "+
+			"that do not belong together.")
 	case blocklist.Row:
-		found.Add(field, "The password repeats characters, or follows the keyboard or the alphabet. Use several words that do not belong together.")
+		found.Add(field, "The password repeats characters, or follows the keyboard or the alphabet. Use several words that "+
+			"do not belong together.")
 	}
 }

@@ -40,7 +40,8 @@ func TestNewPassword(t *testing.T) {
 	} {
 		t.Run("NIST SP 800-63B "+test.rule, func(t *testing.T) {
 			found := &oauth.Invalid{}
-			Config{PasswordMinLength: test.shortest, ServerName: "Hearth & Home", Base: "https://login.hearth.example/auth"}.checkNewPassword(found, "password", test.password,
+			Config{PasswordMinLength: test.shortest, ServerName: "Hearth & Home",
+				Base: "https://login.hearth.example/auth"}.checkNewPassword(found, "password", test.password,
 				storage.User{Username: "somebody.long", Email: "somebody@corp.example"})
 			if (found.Err() == nil) != test.good {
 				t.Error(found)

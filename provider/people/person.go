@@ -57,7 +57,8 @@ func described(u storage.User, groups []string) (Person, error) {
 	if profile.Address == nil {
 		profile.Address = &Address{}
 	}
-	return Person{Username: u.Username, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Groups: groups, Inactive: !u.Active,
+	return Person{Username: u.Username, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Groups: groups,
+		Inactive:      !u.Active,
 		Administrator: u.Administrator, Profile: &profile, Shown: StateOf(u, groups)}, err
 }
 
@@ -92,15 +93,18 @@ func (person *Person) check(found *oauth.Invalid) {
 		person.Profile.check(found, person.Email)
 	}
 	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || slices.Contains(notInPaths, person.Subject)) {
-		found.Add("subject", "Use at most 255 ASCII characters without spaces for the subject, and neither new nor dots alone.")
+		found.Add("subject", "Use at most 255 ASCII characters without spaces for the subject, and neither new nor dots "+
+			"alone.")
 	}
 }
 
-// isUsername reports whether a username has only characters that it may have. An address has more of them (RFC 5322 §3.2.3).
+// isUsername reports whether a username has only characters that it may have. An address has more of them (RFC 5322
+// §3.2.3).
 func isUsername(name string) bool {
 	_, wrong := readAddress(name)
 	return wrong == "" && isASCII(name) || !strings.ContainsFunc(name, func(r rune) bool {
-		return hidden(r) || !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
+		return hidden(r) || !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) &&
+			!strings.ContainsRune("@.+-_", r)
 	})
 }
 
@@ -114,14 +118,16 @@ func isAddress(email string) bool {
 // hidden reports whether a character cannot be seen or reorders the text around it. A name
 // with such characters could look like another name on the consent page.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Zl, unicode.Zp) ||
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector, unicode.Zl, unicode.Zp) ||
 		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // these two join letters in some scripts
 }
 
 // hiddenInAddress reports whether an email address or a URL has a character that cannot be
 // seen. Unlike a name, it may not have a character that joins letters.
 func hiddenInAddress(text string) bool {
-	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || r == 0x200C || r == 0x200D })
+	return !utf8.ValidString(text) ||
+		strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || r == 0x200C || r == 0x200D })
 }
 
 const noHidden = "Use text without control characters and without characters that cannot be seen."
@@ -129,7 +135,8 @@ const noHidden = "Use text without control characters and without characters tha
 // visible reports whether a text has a character that can be seen.
 func visible(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !hidden(r) && !unicode.IsMark(r) && r != '\u2800' // a braille cell without dots
+		// a braille cell without dots
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !hidden(r) && !unicode.IsMark(r) && r != '\u2800'
 	})
 }
 
@@ -150,14 +157,16 @@ func CheckText(found *oauth.Invalid, field, text string) {
 func (person Person) record(hash string) (storage.User, error) {
 	profile, err := oauth.Deref(person.Profile).store()
 	at := oauth.Now()
-	return storage.User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()), Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email,
+	return storage.User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()),
+		Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, err
 }
 
 // account returns what the rules for passwords need of a person who is described.
 func (person Person) account() storage.User {
-	return storage.User{Username: person.Username, Email: person.Email, FirstName: person.FirstName, LastName: person.LastName}
+	return storage.User{Username: person.Username, Email: person.Email, FirstName: person.FirstName,
+		LastName: person.LastName}
 }
 
 // checkUsername returns an Invalid if somebody has a username.

@@ -79,7 +79,8 @@ func (profile Profile) check(found *oauth.Invalid, email string) {
 	CheckText(found, "middle_name", profile.MiddleName)
 	CheckText(found, "nickname", profile.Nickname)
 	CheckText(found, "gender", profile.Gender)
-	for field, address := range map[string]string{"profile": profile.Profile, "picture": profile.Picture, "website": profile.Website} {
+	for field, address := range map[string]string{"profile": profile.Profile, "picture": profile.Picture,
+		"website": profile.Website} {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || len(address) > 2000) {
 			found.Add(field, "Use an address that begins with https://.")

@@ -31,11 +31,13 @@ func (p *People) NewRecoveryCodes(ctx context.Context, s *storage.SignedIn) ([]s
 	codes, digests := make([]string, recoveryCodes), make([]string, recoveryCodes)
 	for i := range codes {
 		text := seal.Identifier()[:recoveryChars]
-		codes[i], digests[i] = strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-"), recoveryDigest(s.User.ID, text)
+		codes[i], digests[i] = strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-"),
+			recoveryDigest(s.User.ID, text)
 	}
 	r, in := renewal(s)
 	made := events.Event{Kind: events.CodesMade, Person: s.User}
-	in, err = p.renewed(in, p.store.ReplaceRecoveryCodes(events.Attach(ctx, made), r, digests, oauth.Now(), p.ways(), p.notices.FactorChanged(s.User, notices.CodesMade)...))
+	in, err = p.renewed(in, p.store.ReplaceRecoveryCodes(events.Attach(ctx, made), r, digests, oauth.Now(), p.ways(),
+		p.notices.FactorChanged(s.User, notices.CodesMade)...))
 	return codes, in, err
 }
 

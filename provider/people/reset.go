@@ -53,7 +53,8 @@ func (p *People) AskReset(ctx context.Context, name string, b Browser) error {
 	}
 	err = p.store.AddMail(ctx, p.notices.Asked(name, b.Language, throttle.Site(b.Address)))
 	if errors.Is(err, storage.ErrFull) {
-		return oauth.Later(http.StatusServiceUnavailable, time.Minute, "Too many people ask for a new password at this moment. Try again in a minute.")
+		return oauth.Later(http.StatusServiceUnavailable, time.Minute,
+			"Too many people ask for a new password at this moment. Try again in a minute.")
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -99,7 +100,8 @@ func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name, langu
 // newLink makes a link for a person, and returns the secret in it.
 func newLink(u storage.User, kind string, life time.Duration) (storage.NewLink, string) {
 	secret, at := seal.Random(32), oauth.Now()
-	return storage.NewLink{Link: storage.Link{Digest: seal.Digest(secret), Kind: kind, UserID: u.ID, Email: u.Email, CreatedAt: at, ExpiresAt: at + oauth.Seconds(life)}}, secret
+	return storage.NewLink{Link: storage.Link{Digest: seal.Digest(secret), Kind: kind, UserID: u.ID, Email: u.Email,
+		CreatedAt: at, ExpiresAt: at + oauth.Seconds(life)}}, secret
 }
 
 // resetURL returns the address of a link. It begins with the configured URL: the Host header of a
@@ -172,7 +174,8 @@ func (p *People) ResetByLink(ctx context.Context, secret, password string) error
 		return err
 	}
 	reset := events.Event{Kind: events.PasswordReset, Person: u, By: events.By(u), Detail: "link"}
-	err = p.store.ResetByLink(events.Attach(ctx, reset), seal.Digest(secret), hash, oauth.Now(), p.notices.PasswordChanged(u)...)
+	err = p.store.ResetByLink(events.Attach(ctx, reset), seal.Digest(secret), hash, oauth.Now(),
+		p.notices.PasswordChanged(u)...)
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.ErrNotFound
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // together are the scripts that one language writes together (UTS 39 §5.2, Highly Restrictive).
-var together = [...][]string{{"Latin", "Han", "Hiragana", "Katakana"}, {"Latin", "Han", "Bopomofo"}, {"Latin", "Han", "Hangul"}}
+var together = [...][]string{{"Latin", "Han", "Hiragana", "Katakana"}, {"Latin", "Han", "Bopomofo"},
+	{"Latin", "Han", "Hangul"}}
 
 // mixesScripts reports whether a name has letters of scripts that no language writes together: it could look like
 // the name of somebody else. Digits and signs belong to every script.

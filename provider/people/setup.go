@@ -49,7 +49,8 @@ func (p *People) Setup(ctx context.Context, link string, person Person) error {
 	}
 	u.Administrator = true
 	added := events.Event{Kind: events.PersonAdded, Person: u, By: events.Nobody(), Detail: "first"}
-	err = p.store.AddFirstUser(events.Attach(ctx, added, events.Event{Kind: events.PersonPromoted, Person: u, By: events.Nobody()}), u)
+	err = p.store.AddFirstUser(events.Attach(ctx, added,
+		events.Event{Kind: events.PersonPromoted, Person: u, By: events.Nobody()}), u)
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.ErrNotFound
 	}

@@ -59,7 +59,8 @@ func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 	}
 	err = i.people.store.AddMail(ctx, i.people.notices.AskedSignUp(email, b.Language, throttle.Site(b.Address)))
 	if errors.Is(err, storage.ErrFull) {
-		return oauth.Later(http.StatusServiceUnavailable, 10*time.Minute, "Too many people ask for an account at this moment. Try again later.")
+		return oauth.Later(http.StatusServiceUnavailable, 10*time.Minute,
+			"Too many people ask for an account at this moment. Try again later.")
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -86,7 +87,8 @@ func (i *Invitations) Answer(ctx context.Context, note storage.Mail, email, lang
 		}
 	case i.Open() && i.allowed(email):
 		secret, at := seal.Random(32), oauth.Now()
-		one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: true, Asked: true, Language: language, Network: note.Network, CreatedAt: at, ExpiresAt: at + oauth.Seconds(SignUpLife)}
+		one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: true, Asked: true,
+			Language: language, Network: note.Network, CreatedAt: at, ExpiresAt: at + oauth.Seconds(SignUpLife)}
 		m := i.people.notices.SignUp(one, i.url(secret))
 		link = &storage.NewInvitation{Invitation: one, Mail: &m}
 	}
@@ -123,7 +125,8 @@ func (i *Invitations) ByLink(ctx context.Context, secret string) (storage.Invita
 
 // take is ByLink for an account that is made on a page of this server. With a link, somebody could try out which
 // usernames exist. So take also uses a try of the network, and giveBack gives it back.
-func (i *Invitations) take(ctx context.Context, secret string, b Browser) (one storage.Invitation, giveBack func(), err error) {
+func (i *Invitations) take(ctx context.Context, secret string, b Browser) (one storage.Invitation, giveBack func(),
+	err error) {
 	giveBack, err = i.people.limits.Take(limits.At(limits.AtSignUp, b.Address))
 	if err != nil {
 		return one, nil, err
@@ -146,8 +149,10 @@ type NewAccount struct {
 
 // account returns the account that a person makes with an invitation. It returns an Invalid for mistakes in
 // the form.
-func (i *Invitations) account(ctx context.Context, one storage.Invitation, a NewAccount, id string, passwordless bool) (storage.User, error) {
-	person := Person{Username: a.Username, Email: one.Email, FirstName: a.FirstName, LastName: a.LastName, Profile: &Profile{EmailVerified: one.Mailed}}
+func (i *Invitations) account(ctx context.Context, one storage.Invitation, a NewAccount, id string,
+	passwordless bool) (storage.User, error) {
+	person := Person{Username: a.Username, Email: one.Email, FirstName: a.FirstName, LastName: a.LastName,
+		Profile: &Profile{EmailVerified: one.Mailed}}
 	found := &oauth.Invalid{}
 	person.check(found)
 	// A username that looks like the address of somebody else would mislead whoever reads it.
@@ -155,11 +160,14 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 		found.Add("username", "Use your own email address, or a name without @.")
 	}
 	if mixesScripts(a.Username) {
-		found.Add("username", "Use letters of one script only. A name of several scripts could look like that of somebody else.")
+		found.Add("username", "Use letters of one script only. A name of several scripts could look like that of somebody "+
+			"else.")
 	}
-	for field, name := range map[string]string{"username": a.Username, "first_name": a.FirstName, "last_name": a.LastName} {
+	for field, name := range map[string]string{"username": a.Username, "first_name": a.FirstName,
+		"last_name": a.LastName} {
 		if misleadingMarks(name) {
-			found.Add(field, "Remove the marks that are hard to see: a line through a letter, or a second dot on an i. The name could look like that of somebody else.")
+			found.Add(field, "Remove the marks that are hard to see: a line through a letter, or a second dot on an i. The "+
+				"name could look like that of somebody else.")
 		}
 	}
 	if !passwordless {
@@ -218,7 +226,8 @@ func (i *Invitations) accept(ctx context.Context, one storage.Invitation, u stor
 	if one.Asked {
 		how = "sign-up"
 	}
-	made := []events.Event{{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: events.Invitation(one), Detail: how}}
+	made := []events.Event{{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: events.Invitation(one),
+		Detail: how}}
 	if key != nil {
 		made = append(made, events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: events.Passkey(*key)})
 	}
@@ -245,7 +254,8 @@ func (i *Invitations) accept(ctx context.Context, one storage.Invitation, u stor
 // logMissing logs that groups of an invitation do not exist any more.
 func (p *People) logMissing(subject string, missing []string) {
 	if len(missing) > 0 {
-		p.log.Warn("groups of an invitation do not exist any more, so the new person is no member of them", "subject", subject, "groups", missing)
+		p.log.Warn("groups of an invitation do not exist any more, so the new person is no member of them", "subject",
+			subject, "groups", missing)
 	}
 }
 
@@ -296,7 +306,8 @@ func (i *Invitations) AskForPasskey(ctx context.Context, secret string, a NewAcc
 // WithPasskey makes an account with the passkey that an authenticator has made, under a name that the person
 // can change, and signs the person in. The account has no password. It returns the errors of WithPassword,
 // and an Error for a response that is not accepted. In these cases the link is not used.
-func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response, name string, b Browser) (*SignIn, error) {
+func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response, name string,
+	b Browser) (*SignIn, error) {
 	one, giveBack, err := i.take(ctx, secret, b)
 	if err != nil {
 		return nil, err
@@ -310,7 +321,8 @@ func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response
 		giveBack() // it says nothing about usernames
 		return nil, oauth.Refuse("invalid_grant", "The page was open for too long. Begin again.").Because(err)
 	}
-	u, err := i.account(ctx, one, NewAccount{Username: d.Username, FirstName: d.FirstName, LastName: d.LastName}, d.ID, true)
+	u, err := i.account(ctx, one, NewAccount{Username: d.Username, FirstName: d.FirstName, LastName: d.LastName},
+		d.ID, true)
 	if err != nil {
 		return nil, err
 	}

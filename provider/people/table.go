@@ -46,7 +46,8 @@ func (m *mistakes) checkGroups(line int, names []string, known []storage.Group) 
 		switch {
 		case slices.ContainsFunc(known, func(g storage.Group) bool { return g.Name == name }):
 		case line > 0 && isAddress(name):
-			m.add(line, "groups", fmt.Sprintf("%q is an address, and not a group. Write each address on a line of its own.", oauth.Clip(name, 150)))
+			m.add(line, "groups", fmt.Sprintf("%q is an address, and not a group. Write each address on a line of its own.",
+				oauth.Clip(name, 150)))
 		default:
 			m.add(line, "groups", fmt.Sprintf("There is no group %q. Add the group first.", oauth.Clip(name, 150)))
 		}
@@ -148,7 +149,8 @@ func (t table) read(from io.Reader) ([]row, error) {
 	return rows, found.err()
 }
 
-// heading returns the columns, and whether this first line names them. It returns nil if nothing in the table can be read.
+// heading returns the columns, and whether this first line names them. It returns nil if nothing in the table can be
+// read.
 func (t table) heading(found *mistakes, line int, record []string) (columns []string, named bool) {
 	if len(t.bare) > 0 && strings.Contains(record[0], "@") {
 		return t.bare, false
@@ -161,7 +163,8 @@ func (t table) heading(found *mistakes, line int, record []string) (columns []st
 		name = strings.ToLower(strings.TrimSpace(name))
 		switch {
 		case !slices.Contains(t.columns, name):
-			found.add(line, "", fmt.Sprintf("There is no column %q. Rename it or remove it: the columns are %s.", oauth.Clip(name, 40), strings.Join(t.columns, ", ")))
+			found.add(line, "", fmt.Sprintf("There is no column %q. Rename it or remove it: the columns are %s.",
+				oauth.Clip(name, 40), strings.Join(t.columns, ", ")))
 		case slices.Contains(columns, name):
 			found.add(line, "", fmt.Sprintf("The column %s is there twice. Remove one.", name))
 		}
@@ -169,7 +172,8 @@ func (t table) heading(found *mistakes, line int, record []string) (columns []st
 	}
 	for _, name := range t.required {
 		if !slices.Contains(columns, name) {
-			found.add(line, "", fmt.Sprintf("The column %s is missing. The first line must name the columns, with commas, semicolons or tabs between them.", name))
+			found.add(line, "", fmt.Sprintf("The column %s is missing. The first line must name the columns, with commas, "+
+				"semicolons or tabs between them.", name))
 		}
 	}
 	return columns, true
@@ -178,7 +182,8 @@ func (t table) heading(found *mistakes, line int, record []string) (columns []st
 func (t table) row(found *mistakes, line int, columns, record []string, comma rune) row {
 	one := row{line, map[string]string{}}
 	if other := otherSeparator(columns, record, comma); other != "" {
-		found.add(line, "", fmt.Sprintf("Here %s separate the cells, and in the first line %s. Use the same in all lines.", other, separators[comma]))
+		found.add(line, "", fmt.Sprintf("Here %s separate the cells, and in the first line %s. Use the same in all lines.",
+			other, separators[comma]))
 		return one
 	}
 	for n, cell := range record {
@@ -188,7 +193,8 @@ func (t table) row(found *mistakes, line int, columns, record []string, comma ru
 		case n < len(columns):
 			one.cells[columns[n]] = strings.TrimSpace(cell)
 		case strings.TrimSpace(cell) != "":
-			found.add(line, "", fmt.Sprintf("There are more cells than columns, which are %s. Put a cell that contains %s in quotes.", strings.Join(columns, ", "), separators[comma]))
+			found.add(line, "", fmt.Sprintf("There are more cells than columns, which are %s. Put a cell that contains %s in "+
+				"quotes.", strings.Join(columns, ", "), separators[comma]))
 			return one
 		}
 	}
@@ -202,8 +208,8 @@ const notUTF8 = "This is not UTF-8 text. Save the file as CSV in UTF-8."
 // separators are what can separate cells, with their names.
 var separators = map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs"}
 
-// otherSeparator names what separates the cells of a line, if that is not what separates those of the first line: the line
-// then has a single cell, which contains it. It returns "" if nothing is wrong.
+// otherSeparator names what separates the cells of a line, if that is not what separates those of the first line: the
+// line then has a single cell, which contains it. It returns "" if nothing is wrong.
 func otherSeparator(columns, record []string, comma rune) string {
 	if len(columns) < 2 || len(record) != 1 {
 		return ""
@@ -219,9 +225,11 @@ func otherSeparator(columns, record []string, comma rune) string {
 // wrongQuote says what is wrong with the quotes of a table.
 func wrongQuote(wrong *csv.ParseError) string {
 	if errors.Is(wrong.Err, csv.ErrBareQuote) {
-		return fmt.Sprintf("There is a quote (\") at character %d, in a cell that does not begin with one. Put the whole cell in quotes, and write each quote in it twice.", wrong.Column)
+		return fmt.Sprintf("There is a quote (\") at character %d, in a cell that does not begin with one. Put the whole "+
+			"cell in quotes, and write each quote in it twice.", wrong.Column)
 	}
-	return fmt.Sprintf("A cell begins with a quote (\"), and its end is wrong in line %d, at character %d. Write each quote in it twice, and end it with one.", wrong.Line, wrong.Column)
+	return fmt.Sprintf("A cell begins with a quote (\"), and its end is wrong in line %d, at character %d. Write each "+
+		"quote in it twice, and end it with one.", wrong.Line, wrong.Column)
 }
 
 // names returns the names in a cell, which are separated by semicolons.
@@ -236,8 +244,8 @@ func names(cell string) []string {
 	return list
 }
 
-// firstLine returns the beginning of the first line. It removes a byte order mark, and a line before it that only names the
-// separator, as spreadsheets write it (sep=;). removed is the number of lines that it has removed.
+// firstLine returns the beginning of the first line. It removes a byte order mark, and a line before it that only names
+// the separator, as spreadsheets write it (sep=;). removed is the number of lines that it has removed.
 func firstLine(r *bufio.Reader) (line string, removed int, err error) {
 	begin, err := r.Peek(3)
 	if err == nil && string(begin) == "\ufeff" {

@@ -54,7 +54,8 @@ func (p *People) NewTOTP(c *Challenge) (NewTOTP, error) {
 		return NewTOTP{}, ErrConfirm
 	}
 	secret := totp.NewSecret()
-	return p.describeTOTP(c, secret, p.signIns.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)+" "+secret), newTOTPPurpose(c))), nil
+	return p.describeTOTP(c, secret,
+		p.signIns.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)+" "+secret), newTOTPPurpose(c))), nil
 }
 
 // SameTOTP returns the NewTOTP that a form has sent back, or another one if it is too old.
@@ -67,7 +68,8 @@ func (p *People) SameTOTP(c *Challenge, sealed string) (NewTOTP, error) {
 }
 
 func (p *People) describeTOTP(c *Challenge, secret, sealed string) NewTOTP {
-	return NewTOTP{URI: totp.URI(secret, p.config.ServerName, oauth.Clip(c.User.Username, 64)), Secret: totp.Grouped(secret), Sealed: sealed}
+	return NewTOTP{URI: totp.URI(secret, p.config.ServerName, oauth.Clip(c.User.Username, 64)),
+		Secret: totp.Grouped(secret), Sealed: sealed}
 }
 
 // newTOTPPurpose returns the name under which the secret of a new app is sealed: for this person,
@@ -94,16 +96,21 @@ func (p *People) shownNewTOTP(c *Challenge, a Answer) (storage.FactorUse, error)
 	}
 	secret := p.openNewTOTP(c, a.Secret)
 	if secret == "" {
-		return storage.FactorUse{}, oauth.Refuse("invalid_grant", "This page was open for too long. Scan the new QR code, then enter the code that your app shows for it.")
+		return storage.FactorUse{},
+			oauth.Refuse("invalid_grant", "This page was open for too long. Scan the new QR code, then enter the code that "+
+				"your app shows for it.")
 	}
 	step, err := totp.Match(secret, a.Code, oauth.Now(), 0)
 	if err != nil {
 		return storage.FactorUse{}, err
 	}
 	if step == 0 {
-		return storage.FactorUse{}, oauth.Refuse("invalid_grant", "This is not the code that your app shows now. Check that the clock of your phone is set automatically.")
+		return storage.FactorUse{},
+			oauth.Refuse("invalid_grant", "This is not the code that your app shows now. Check that the clock of your phone "+
+				"is set automatically.")
 	}
-	use := storage.FactorUse{New: &storage.TOTP{Secret: p.factors.Seal([]byte(secret), sealedTOTP(c.User.ID)), CreatedAt: oauth.Now(), LastStep: step}}
+	use := storage.FactorUse{New: &storage.TOTP{Secret: p.factors.Seal([]byte(secret), sealedTOTP(c.User.ID)),
+		CreatedAt: oauth.Now(), LastStep: step}}
 	if c.session == nil {
 		ways := p.ways()
 		use.First = &ways
@@ -120,5 +127,6 @@ func (p *People) RemoveTOTP(ctx context.Context, s *storage.SignedIn) (*SignIn, 
 	}
 	r, in := renewal(s)
 	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.TOTP()}
-	return p.renewed(in, p.store.RemoveTOTP(events.Attach(ctx, removed), r, p.ways(), p.notices.FactorChanged(s.User, notices.TOTPRemoved)...))
+	return p.renewed(in,
+		p.store.RemoveTOTP(events.Attach(ctx, removed), r, p.ways(), p.notices.FactorChanged(s.User, notices.TOTPRemoved)...))
 }

@@ -103,7 +103,8 @@ const changeTries = 3
 
 // ChangeUser changes some of what is stored about a person, and nothing else of it, as UpdateUser does. It returns the
 // person as changed.
-func (p *People) ChangeUser(ctx context.Context, actor policy.Actor, id string, change func(*Person)) (storage.User, error) {
+func (p *People) ChangeUser(ctx context.Context, actor policy.Actor, id string, change func(*Person)) (storage.User,
+	error) {
 	var err error
 	for range changeTries {
 		err = p.changeUser(ctx, actor, id, change)
@@ -159,7 +160,8 @@ func (p *People) UpdateOwn(ctx context.Context, s *storage.SignedIn, person Pers
 }
 
 // updateUser changes a person. by is the session of a person who changes their own account; nil: somebody else does.
-func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, person Person, by *storage.Renewal) error {
+func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, person Person,
+	by *storage.Renewal) error {
 	err := actor.MustAdminister("change an account")
 	if err != nil {
 		return err
@@ -179,7 +181,8 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 		p.config.checkNewPassword(found, "password", person.Password, person.account())
 	}
 	if actor.Is(id) && (person.Inactive || !person.Administrator) {
-		found.Add("administrator", "You cannot disable your own account or give up your own administrator rights. Ask another administrator.")
+		found.Add("administrator", "You cannot disable your own account or give up your own administrator rights. Ask "+
+			"another administrator.")
 	}
 	if err := found.Err(); err != nil {
 		return err
@@ -242,9 +245,11 @@ func (p *People) changeNotices(before, after storage.User) []storage.NewMail {
 	return list
 }
 
-// StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they have not seen.
+// StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they
+// have not seen.
 func StateOf(u storage.User, groups []string) string {
-	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile, fmt.Sprint(u.Active, u.Administrator)}, slices.Sorted(slices.Values(groups))...)
+	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile,
+		fmt.Sprint(u.Active, u.Administrator)}, slices.Sorted(slices.Values(groups))...)
 	return seal.Digest(strings.Join(parts, "\x00"))
 }
 
@@ -264,8 +269,10 @@ func takesOver(before, after storage.User) (bool, error) {
 		return false, err
 	}
 	next, err := ProfileOf(after)
-	phone := (former.PhoneNumberVerified || next.PhoneNumberVerified) && former.PhoneNumber != next.PhoneNumber || former.PhoneNumberVerified != next.PhoneNumberVerified
-	return before.Administrator != after.Administrator || before.Username != after.Username || before.Email != after.Email || former.EmailVerified != next.EmailVerified || phone ||
+	phone := (former.PhoneNumberVerified || next.PhoneNumberVerified) && former.PhoneNumber != next.PhoneNumber ||
+		former.PhoneNumberVerified != next.PhoneNumberVerified
+	return before.Administrator != after.Administrator || before.Username != after.Username ||
+		before.Email != after.Email || former.EmailVerified != next.EmailVerified || phone ||
 		after.Active && !before.Active || before.Active && !after.Active && before.Administrator, err
 }
 
@@ -285,9 +292,12 @@ func changeEvents(before, after storage.User, groups, newGroups []string) []even
 			list = append(list, events.Event{Kind: of.kind, Person: after})
 		}
 	}
-	fields := events.Names(events.Field{Name: "username", Is: before.Username != after.Username}, events.Field{Name: "email", Is: before.Email != after.Email},
-		events.Field{Name: "first_name", Is: before.FirstName != after.FirstName}, events.Field{Name: "last_name", Is: before.LastName != after.LastName},
-		events.Field{Name: "profile", Is: before.Profile != after.Profile}, events.Field{Name: "groups", Is: !oauth.SameSet(groups, newGroups)})
+	fields := events.Names(events.Field{Name: "username", Is: before.Username != after.Username},
+		events.Field{Name: "email", Is: before.Email != after.Email},
+		events.Field{Name: "first_name", Is: before.FirstName != after.FirstName},
+		events.Field{Name: "last_name", Is: before.LastName != after.LastName},
+		events.Field{Name: "profile", Is: before.Profile != after.Profile},
+		events.Field{Name: "groups", Is: !oauth.SameSet(groups, newGroups)})
 	if fields != "" {
 		list = append(list, events.Event{Kind: events.PersonChanged, Person: after, Detail: fields})
 	}
@@ -300,7 +310,8 @@ func (p *People) setPassword(ctx context.Context, u storage.User, password strin
 	if err != nil {
 		return err
 	}
-	err = p.store.SetPassword(events.Attach(ctx, events.Event{Kind: events.PasswordReset, Person: u}), u.ID, hash, oauth.Now(), p.notices.PasswordChanged(u)...)
+	err = p.store.SetPassword(events.Attach(ctx, events.Event{Kind: events.PasswordReset, Person: u}), u.ID, hash,
+		oauth.Now(), p.notices.PasswordChanged(u)...)
 	p.notices.Wake()
 	return oauth.Stored(err)
 }
@@ -383,7 +394,8 @@ func (p *People) DisableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return endError(p.store.DisableUser(events.Attach(ctx, events.Event{Kind: events.PersonDisabled, Person: u}), u.ID, oauth.Now()))
+	return endError(p.store.DisableUser(events.Attach(ctx, events.Event{Kind: events.PersonDisabled, Person: u}), u.ID,
+		oauth.Now()))
 }
 
 // EnableUser enables an account, whose person can then sign in again. The applications that
@@ -393,7 +405,8 @@ func (p *People) EnableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return endError(p.store.EnableUser(events.Attach(ctx, events.Event{Kind: events.PersonEnabled, Person: u}), u.ID, oauth.Now()))
+	return endError(p.store.EnableUser(events.Attach(ctx, events.Event{Kind: events.PersonEnabled, Person: u}), u.ID,
+		oauth.Now()))
 }
 
 // What happens to the applications of a person who is deleted.
@@ -404,8 +417,8 @@ const (
 
 // DeleteUser deletes a person, but never the actor. theirs (DeleteApplications or
 // TakeOver) says what happens to the applications that only this person is responsible
-// for. It returns ErrConfirm if the actor must sign in again first. shown are the ids of the applications that the actor saw when deciding; none:
-// the decision is about all of them. If theirs is "" and there are such applications,
+// for. It returns ErrConfirm if the actor must sign in again first. shown are the ids of the applications that the
+// actor saw when deciding; none: the decision is about all of them. If theirs is "" and there are such applications,
 // DeleteUser returns an Invalid.
 func (p *People) DeleteUser(ctx context.Context, actor policy.Actor, id, theirs string, shown ...string) error {
 	err := actor.MustAdminister("delete an account")
@@ -429,7 +442,9 @@ func (p *People) DeleteUser(ctx context.Context, actor policy.Actor, id, theirs 
 		return found
 	}
 	handover.Shown = shown
-	each := events.Row(ctx, events.Event{Kind: events.ApplicationAssigned, Object: events.Application(storage.Application{}), Detail: handover.Responsible})
+	each := events.Row(ctx,
+		events.Event{Kind: events.ApplicationAssigned, Object: events.Application(storage.Application{}),
+			Detail: handover.Responsible})
 	if handover.Delete {
 		each.Kind, each.Detail = string(events.ApplicationDeleted), ""
 	}

@@ -59,7 +59,8 @@ func formerName() error {
 	found := &oauth.Invalid{}
 	found.Add(
 		"username",
-		"Somebody else has had this username, and applications may still know that person by it. Choose another one, or ask an administrator for it.",
+		"Somebody else has had this username, and applications may still know that person by it. Choose another one, or "+
+			"ask an administrator for it.",
 	)
 	return found
 }

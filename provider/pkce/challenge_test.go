@@ -20,7 +20,8 @@ func TestChallenge(t *testing.T) {
 		{"RFC7636/4.2 a byte short", challenge[:42], "S256", "400 invalid_request", "400 invalid_request"},
 		{"RFC7636/4.2 a byte long", challenge + "A", "S256", "400 invalid_request", "400 invalid_request"},
 		{"RFC7636/4.2 padded", challenge + "=", "S256", "400 invalid_request", "400 invalid_request"},
-		{"RFC7636/4.2 not base64url", strings.ReplaceAll(challenge, "-", "+"), "S256", "400 invalid_request", "400 invalid_request"},
+		{"RFC7636/4.2 not base64url", strings.ReplaceAll(challenge, "-", "+"), "S256", "400 invalid_request",
+			"400 invalid_request"},
 		{"RFC7636/4.2 bits beyond the digest", challenge[:42] + "N", "S256", "400 invalid_request", "400 invalid_request"},
 		{"RFC7636/4.2 a line feed", challenge + "\n", "S256", "400 invalid_request", "400 invalid_request"},
 	} {

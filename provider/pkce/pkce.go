@@ -24,7 +24,8 @@ func CheckChallenge(remedy string, form url.Values) error {
 		if remedy == "" {
 			return nil
 		}
-		return oauth.Refuse("invalid_request", "code_challenge is missing: this application must use PKCE (RFC 7636) with code_challenge_method=S256. %s", oauth.Own(remedy))
+		return oauth.Refuse("invalid_request", "code_challenge is missing: this application must use PKCE (RFC 7636) with "+
+			"code_challenge_method=S256. %s", oauth.Own(remedy))
 	}
 	// RFC 7636 §4.3: without code_challenge_method the method is plain. The method
 	// plain shows the verifier to everyone who can read the request (RFC 9700 §2.1.1).
@@ -35,7 +36,8 @@ func CheckChallenge(remedy string, form url.Values) error {
 	// padding. The decoder ignores line feeds, so the length is checked too.
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(challenge)
 	if err != nil || len(sum) != sha256.Size || len(challenge) != 43 {
-		return oauth.Refuse("invalid_request", "code_challenge must be the base64url of a SHA-256 digest: 43 characters, no padding.")
+		return oauth.Refuse("invalid_request", "code_challenge must be the base64url of a SHA-256 digest: 43 characters, "+
+			"no padding.")
 	}
 	return nil
 }
@@ -57,13 +59,15 @@ func CheckVerifier(challenge, verifier string) error {
 		return oauth.Refuse("invalid_grant", "code_verifier is missing: the authorization request had a code_challenge.")
 	}
 	// RFC 7636 §4.1: a verifier has 43 to 128 unreserved characters.
-	if len(verifier) < 43 || len(verifier) > 128 || strings.ContainsFunc(verifier, func(r rune) bool { return !unreserved(r) }) {
+	if len(verifier) < 43 || len(verifier) > 128 ||
+		strings.ContainsFunc(verifier, func(r rune) bool { return !unreserved(r) }) {
 		return oauth.Refuse("invalid_grant", "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~.")
 	}
 	sum := sha256.Sum256([]byte(verifier))
 	// RFC 7636 §4.6: the challenge is the digest of the verifier.
 	if subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) != 1 {
-		return oauth.Refuse("invalid_grant", "code_verifier does not belong to the code_challenge of the authorization request.")
+		return oauth.Refuse("invalid_grant", "code_verifier does not belong to the code_challenge of the authorization "+
+			"request.")
 	}
 	return nil
 }

@@ -16,8 +16,10 @@ const (
 
 func TestVerifier(t *testing.T) {
 	verifiers := []struct{ name, text string }{
-		{"none", ""}, {"right", verifier}, {"wrong", strings.Repeat("a", 43)}, {"the challenge itself", challenge}, {"short", verifier[:42]}, {"long", strings.Repeat("a", 129)},
-		{"bad alphabet", verifier[:42] + "+"}, {"space", verifier[:42] + " "}, {"unicode", verifier[:42] + "ü"}, {"case", strings.ToUpper(verifier)}, {"longer than right", verifier + "A"},
+		{"none", ""}, {"right", verifier}, {"wrong", strings.Repeat("a", 43)}, {"the challenge itself", challenge},
+		{"short", verifier[:42]}, {"long", strings.Repeat("a", 129)},
+		{"bad alphabet", verifier[:42] + "+"}, {"space", verifier[:42] + " "}, {"unicode", verifier[:42] + "ü"},
+		{"case", strings.ToUpper(verifier)}, {"longer than right", verifier + "A"},
 	}
 	for _, v := range verifiers {
 		t.Run("RFC7636/4.6 challenge and verifier "+v.name, func(t *testing.T) {

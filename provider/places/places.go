@@ -75,7 +75,8 @@ func (p *Places) Enter(at, who string) (leave func()) {
 		of = &p.of[1]
 	}
 	pair := both{host, who}
-	if of.all == Most || of.ofHost[host] == PerHost || who != "" && (of.ofWho[who] == PerWho || of.ofBoth[pair] == PerBoth) {
+	if of.all == Most || of.ofHost[host] == PerHost ||
+		who != "" && (of.ofWho[who] == PerWho || of.ofBoth[pair] == PerBoth) {
 		return nil
 	}
 	of.all++

@@ -9,10 +9,14 @@ import (
 
 func TestHost(t *testing.T) {
 	for at, want := range map[string]string{
-		"https://a.example/keys": "a.example", "https://A.Example.:8443/keys": "a.example", "https://b.c.a.example": "a.example",
-		"https://one.evil.co.uk/": "evil.co.uk", "https://co.uk/": "co.uk", "https://one.github.io/": "one.github.io", "https://x.one.github.io/": "one.github.io",
-		"http://localhost:8000/": "localhost", "https://192.0.2.1/": "192.0.2.1", "https://192.0.2.2/": "192.0.2.2", "https://[::ffff:192.0.2.1]/": "192.0.2.1",
-		"https://[2001:db8:1:2::3]/": "2001:db8:1::/48", "https://[2001:db8:1:ffff::3]:1/": "2001:db8:1::/48", "https://[2001:db8:2::3]/": "2001:db8:2::/48", "%": "%",
+		"https://a.example/keys": "a.example", "https://A.Example.:8443/keys": "a.example",
+		"https://b.c.a.example":   "a.example",
+		"https://one.evil.co.uk/": "evil.co.uk", "https://co.uk/": "co.uk", "https://one.github.io/": "one.github.io",
+		"https://x.one.github.io/": "one.github.io",
+		"http://localhost:8000/":   "localhost", "https://192.0.2.1/": "192.0.2.1", "https://192.0.2.2/": "192.0.2.2",
+		"https://[::ffff:192.0.2.1]/": "192.0.2.1",
+		"https://[2001:db8:1:2::3]/":  "2001:db8:1::/48", "https://[2001:db8:1:ffff::3]:1/": "2001:db8:1::/48",
+		"https://[2001:db8:2::3]/": "2001:db8:2::/48", "%": "%",
 	} {
 		if got := Host(at); got != want {
 			t.Errorf("%s: %q, want %q", at, got, want)
@@ -37,8 +41,9 @@ func enter(p *Places, most int, at, who string) (leave []func()) {
 // Resembles CVE-2023-50868 in its class: one who registers a domain has any number of names below it.
 func TestAttackNamesBelowOneDomain(t *testing.T) {
 	for at, want := range map[string]int{
-		"https://%d.evil.example/": PerHost, "https://x.%d.evil.co.uk/": PerHost, "https://[2001:db8:1:%d::1]/": PerHost, "https://evil.example:1%d/": PerHost,
-		"https://evil-%d.example/": Most, "https://%d.github.io/": Most,
+		"https://%d.evil.example/": PerHost, "https://x.%d.evil.co.uk/": PerHost, "https://[2001:db8:1:%d::1]/": PerHost,
+		"https://evil.example:1%d/": PerHost,
+		"https://evil-%d.example/":  Most, "https://%d.github.io/": Most,
 	} {
 		p := New()
 		leave := enter(p, 100, at, "somebody %[1]d")
@@ -130,8 +135,10 @@ func TestAttackMemoryOfOne(t *testing.T) {
 func TestFirst(t *testing.T) {
 	now := time.Now()
 	all := map[string]Entry{
-		"fetched": {Unread: true, Stays: true}, "unread of many": {Unread: true, Who: "a", Last: now}, "unread": {Unread: true, Who: "b", Last: now.Add(-time.Hour)},
-		"fails": {Who: "a", Fails: true, Last: now}, "old": {Who: "a", Last: now.Add(-time.Minute)}, "new": {Who: "a", Last: now},
+		"fetched": {Unread: true, Stays: true}, "unread of many": {Unread: true, Who: "a", Last: now},
+		"unread": {Unread: true, Who: "b", Last: now.Add(-time.Hour)},
+		"fails":  {Who: "a", Fails: true, Last: now}, "old": {Who: "a", Last: now.Add(-time.Minute)},
+		"new":        {Who: "a", Last: now},
 		"of another": {Who: "b", Fails: true, Last: now.Add(-time.Hour)},
 	}
 	// While a and b have as many, the one that fails goes first.
@@ -193,7 +200,8 @@ func TestAttackPlacesOfAHost(t *testing.T) {
 		}
 	}
 	for i := range PerHost {
-		if got := p.Enter(fmt.Sprint("https://host.example/of-others", i), fmt.Sprint(i)) != nil; got != (i < PerHost-PerBoth) {
+		if got := p.Enter(fmt.Sprint("https://host.example/of-others", i),
+			fmt.Sprint(i)) != nil; got != (i < PerHost-PerBoth) {
 			t.Errorf("place %d of others: %v", i, got)
 		}
 	}

@@ -48,7 +48,8 @@ func (a Actor) MustAdminister(what string) error {
 	if a.Administers() {
 		return nil
 	}
-	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "Only an administrator may " + what + "."}
+	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "Only an administrator may " +
+		what + "."}
 }
 
 // Is reports whether the actor is the person with this id.

@@ -94,8 +94,8 @@ func unasked(c Change) bool {
 	return (c.now.SkipConsent || ActsAlone(*c.now, GrantTypes(*c.now))) && otherWords(c)
 }
 
-// ActsAlone reports whether an application with these grants gets tokens without any person, and with the rights that an
-// administrator gives.
+// ActsAlone reports whether an application with these grants gets tokens without any person, and with the rights that
+// an administrator gives.
 func ActsAlone(a storage.Application, grants []string) bool {
 	return StandingOf(a) == StandingAdministrator && slices.Contains(grants, GrantClient)
 }
@@ -168,7 +168,8 @@ var applicationFields = []Field{
 }
 
 // row is a field that a registration changes.
-func row(column string, vouched, givesAway func(Change) bool, limit func(*Rules, Allowance, *storage.Application)) Field {
+func row(column string, vouched, givesAway func(Change) bool,
+	limit func(*Rules, Allowance, *storage.Application)) Field {
 	return Field{Column: column, Name: column, Vouched: vouched, GivesAway: givesAway, Limit: limit, Exceeds: changed}
 }
 

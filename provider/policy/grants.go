@@ -20,15 +20,19 @@ type GrantType struct {
 // a registration, the token endpoint, the metadata, the pages, the command line, the
 // configuration and the metrics. Nothing changes it.
 var grants = [...]GrantType{
-	{Name: GrantCode, Label: "Authorization code", Help: "A person signs in here and allows the application to act for them.", Person: true},
+	{Name: GrantCode, Label: "Authorization code", Help: "A person signs in here and allows the application to act for " +
+		"them.", Person: true},
 	// RFC 6749 §4.4: the client credentials grant is for confidential clients only.
-	{Name: GrantClient, Label: "Client credentials", Help: "The application acts for itself. Confidential applications only.", WithSecret: true},
+	{Name: GrantClient, Label: "Client credentials", Help: "The application acts for itself. Confidential applications " +
+		"only.", WithSecret: true},
 	{Name: GrantPassword, Label: "Password", Person: true,
-		Help: "A person types their password into the application. Deprecated (RFC 9700 §2.4): use it only if nothing else works."},
+		Help: "A person types their password into the application. Deprecated (RFC 9700 §2.4): use it only if nothing else " +
+			"works."},
 	// RFC 10027 §2: the flow can be used for phishing. Only an application that needs it is
 	// registered for it.
 	{Name: GrantDevice, Label: "Device code", Person: true,
-		Help: "A person types a code of the device on another one, such as a phone, and allows access there. For televisions and command lines: others can misuse it for phishing (RFC 10027)."},
+		Help: "A person types a code of the device on another one, such as a phone, and allows access there. For " +
+			"televisions and command lines: others can misuse it for phishing (RFC 10027)."},
 }
 
 // Grants returns the grant types for which an application can be registered.

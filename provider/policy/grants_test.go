@@ -12,7 +12,8 @@ func TestGrantTable(t *testing.T) {
 	if got, want := GrantNames(), []string{GrantCode, GrantClient, GrantPassword, GrantDevice}; !slices.Equal(got, want) {
 		t.Errorf("registrable: %v, want %v", got, want)
 	}
-	if got, want := TokenGrants(), []string{GrantCode, GrantClient, GrantPassword, GrantDevice, GrantRefresh}; !slices.Equal(got, want) {
+	if got, want := TokenGrants(),
+		[]string{GrantCode, GrantClient, GrantPassword, GrantDevice, GrantRefresh}; !slices.Equal(got, want) {
 		t.Errorf("at the token endpoint: %v, want %v", got, want)
 	}
 	for _, name := range TokenGrants() {
@@ -36,7 +37,8 @@ func TestGrantTable(t *testing.T) {
 }
 
 func TestRefreshTokensComeWithPersons(t *testing.T) {
-	for grants, refresh := range map[string]bool{GrantCode: true, GrantPassword: true, GrantDevice: true, GrantClient: false, "": false,
+	for grants, refresh := range map[string]bool{GrantCode: true, GrantPassword: true, GrantDevice: true,
+		GrantClient: false, "": false,
 		GrantClient + " " + GrantPassword: true, GrantClient + " " + GrantCode: true} {
 		a := storage.Application{GrantTypes: grants}
 		if HasGrant(a, GrantRefresh) != refresh {

@@ -12,7 +12,8 @@ func TestClaimsInIDToken(t *testing.T) {
 		a.ClientType, a.Profile = clientType, profile
 		return a
 	}
-	operators, nobodys := storage.Application{Responsible: storage.ByOperator}, storage.Application{Responsible: storage.ByNobody}
+	operators, nobodys := storage.Application{Responsible: storage.ByOperator},
+		storage.Application{Responsible: storage.ByNobody}
 	came := owned(storage.ByOwner, true, true)
 	came.Origin = storage.FromRegistration
 	for name, test := range map[string]struct {
@@ -30,7 +31,8 @@ func TestClaimsInIDToken(t *testing.T) {
 		"nobody's, public":                      {kind(Public, "", nobodys), "nnn"},
 		"the operator's, fapi2":                 {kind(Confidential, ProfileFAPI, operators), "nnn"},
 		"the operator's, fapi2-message-signing": {kind(Confidential, ProfileMessages, operators), "nnn"},
-		"a person's, fapi2":                     {kind(Confidential, ProfileFAPI, owned(storage.ByOwner, true, false)), "nnn"},
+		"a person's, fapi2": {kind(Confidential, ProfileFAPI, owned(storage.ByOwner, true, false)),
+			"nnn"},
 	} {
 		got := ""
 		for _, own := range append([]string{""}, ClaimsValues()...) {

@@ -30,20 +30,22 @@ func TestNeedsPKCE(t *testing.T) {
 		"a person's":                   {persons, "", false, answers{true, true, false}},
 		"a person's, with a nonce":     {persons, "", true, answers{true, false, false}},
 		"a person's, required":         {persons, PKCERequired, true, always},
-		"a person's, if sent":          {persons, PKCEIfSent, false, answers{true, true, false}}, // as it was before the owner lost the right
-		"a token's":                    {token, "", false, answers{true, true, false}},
-		"a token's, with a nonce":      {token, "", true, answers{true, false, false}},
-		"a token's, if sent":           {token, PKCEIfSent, false, never}, // an administrator has changed it
-		"nobody's":                     {open, "", true, always},
-		"nobody's, if sent":            {open, PKCEIfSent, true, always},
-		"public":                       {public, "", true, always},
-		"public, if sent":              {public, PKCEIfSent, true, always}, // cannot be registered
-		"with a profile":               {bank, "", true, always},
-		"with a profile, if sent":      {bank, PKCEIfSent, true, always}, // cannot be registered
+		// as it was before the owner lost the right
+		"a person's, if sent":     {persons, PKCEIfSent, false, answers{true, true, false}},
+		"a token's":               {token, "", false, answers{true, true, false}},
+		"a token's, with a nonce": {token, "", true, answers{true, false, false}},
+		"a token's, if sent":      {token, PKCEIfSent, false, never}, // an administrator has changed it
+		"nobody's":                {open, "", true, always},
+		"nobody's, if sent":       {open, PKCEIfSent, true, always},
+		"public":                  {public, "", true, always},
+		"public, if sent":         {public, PKCEIfSent, true, always}, // cannot be registered
+		"with a profile":          {bank, "", true, always},
+		"with a profile, if sent": {bank, PKCEIfSent, true, always}, // cannot be registered
 	} {
 		a := test.app
 		a.PKCE = test.own
-		for server, want := range map[string]bool{PKCEForAll: test.want.forAll, PKCEForPublic: test.want.forPublic, PKCEForPublicOnly: test.want.forPublicOnly} {
+		for server, want := range map[string]bool{PKCEForAll: test.want.forAll, PKCEForPublic: test.want.forPublic,
+			PKCEForPublicOnly: test.want.forPublicOnly} {
 			if got := New(Settings{PKCE: server}).NeedsPKCE(a, test.nonce); got != want {
 				t.Errorf("%s, PKCE_REQUIRED %s: %t", name, server, got)
 			}

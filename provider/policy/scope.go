@@ -74,7 +74,8 @@ func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string, of A
 	}
 	requested.Names = c.WithoutOffline(requested.Names, false)
 	if len(requested.Names) == 0 {
-		return Requested{}, oauth.Refuse("invalid_scope", "The scope offline_access requires the authorization code grant and the scope openid.")
+		return Requested{}, oauth.Refuse("invalid_scope", "The scope offline_access requires the authorization code grant "+
+			"and the scope openid.")
 	}
 	return requested, nil
 }
@@ -93,7 +94,8 @@ type Audience interface {
 func CheckShared(names []string, of Audience) error {
 	for _, name := range names {
 		if !of.SharesScope(name) {
-			return oauth.Refuse("invalid_scope", "The scope %q is not a scope of each requested resource: request one token for each resource, with one parameter resource.", oauth.Clip(name, 80))
+			return oauth.Refuse("invalid_scope", "The scope %q is not a scope of each requested resource: request one token "+
+				"for each resource, with one parameter resource.", oauth.Clip(name, 80))
 		}
 	}
 	return nil
@@ -119,7 +121,8 @@ func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audi
 		})
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default scope the request fails.
-			return Requested{}, oauth.Refuse("invalid_scope", "The request has no default scope: name the scopes that the application needs with the parameter scope.")
+			return Requested{}, oauth.Refuse("invalid_scope", "The request has no default scope: name the scopes that the "+
+				"application needs with the parameter scope.")
 		}
 		return Requested{Names: names}, nil
 	}
@@ -130,7 +133,8 @@ func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audi
 		why, refused := c.mayNotRequest(a, name, allowed)
 		switch {
 		case refused == nil && !of.HasScope(name):
-			return Requested{}, oauth.Refuse("invalid_scope", "The scope %q is no scope of the requested resource.", oauth.Clip(name, 80))
+			return Requested{}, oauth.Refuse("invalid_scope", "The scope %q is no scope of the requested resource.",
+				oauth.Clip(name, 80))
 		case refused == nil:
 			kept = append(kept, name)
 		case c.mustHave(a, name):
@@ -164,9 +168,11 @@ func (c *Rules) mayNotRequest(a storage.Application, name string, allowed []stri
 			oauth.Own(name),
 		)
 	case name == "openid":
-		return isUnknown, oauth.Refuse("invalid_scope", "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
+		return isUnknown, oauth.Refuse("invalid_scope", "OpenID Connect is disabled on this server: its operator can "+
+			"enable it with OIDC_ENABLED.")
 	}
-	return isUnknown, oauth.Refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", oauth.Clip(name, 80))
+	return isUnknown, oauth.Refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to "+
+		"SCOPES.", oauth.Clip(name, 80))
 }
 
 // mustHave reports whether a request fails without this scope.

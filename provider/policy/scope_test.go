@@ -12,12 +12,15 @@ import (
 )
 
 func TestScopeResolution(t *testing.T) {
-	c := Settings{Scopes: []Scope{{Name: "write", Description: ""}, {Name: "openid", Description: ""}, {Name: "read", Description: ""}, {Name: "introspection", Description: ""}, {Name: "groups", Description: ""}}}
+	c := Settings{Scopes: []Scope{{Name: "write", Description: ""}, {Name: "openid", Description: ""},
+		{Name: "read", Description: ""}, {Name: "introspection", Description: ""}, {Name: "groups", Description: ""}}}
 	chosen := c
 	chosen.DefaultScopes = []string{"groups", "read", "introspection", "openid", "gone"}
 	strict := c
 	strict.StrictScopes = true
-	all, few, none := storage.Application{Responsible: storage.ByOperator}, storage.Application{Responsible: storage.ByOperator, Scopes: "read groups"}, storage.Application{Responsible: storage.ByOperator, Scopes: "introspection"}
+	all, few, none := storage.Application{Responsible: storage.ByOperator},
+		storage.Application{Responsible: storage.ByOperator, Scopes: "read groups"},
+		storage.Application{Responsible: storage.ByOperator, Scopes: "introspection"}
 	may := storage.Application{Responsible: storage.ByOperator, MayIntrospect: true}
 	for _, test := range []struct {
 		rule   string
@@ -27,14 +30,18 @@ func TestScopeResolution(t *testing.T) {
 		want   string
 		err    string
 	}{
-		{"the default is every scope but introspection and openid, in the operator's order", c, all, "", "write read groups", "no error"},
+		{"the default is every scope but introspection and openid, in the operator's order", c, all, "", "write read groups",
+			"no error"},
 		{"the default is cut to what the application may have", c, few, "", "read groups", "no error"},
-		{"the default is as configured, without introspection, openid and what is not a scope", chosen, all, "", "groups read", "no error"},
-		{"a configured default is cut too", chosen, storage.Application{Responsible: storage.ByOperator, Scopes: "read"}, "", "read", "no error"},
+		{"the default is as configured, without introspection, openid and what is not a scope", chosen, all, "",
+			"groups read", "no error"},
+		{"a configured default is cut too", chosen, storage.Application{Responsible: storage.ByOperator, Scopes: "read"}, "",
+			"read", "no error"},
 		{"introspection is no default, even if it is allowed", c, may, "", "write read groups", "no error"},
 		{"introspection is no default, also where it is configured as one", chosen, may, "", "groups read", "no error"},
 		{"RFC6749/3.3 without a default the request fails", c, none, "", "", "400 invalid_scope"},
-		{"RFC6749/3.3 without a common default the request fails", chosen, storage.Application{Responsible: storage.ByOperator, Scopes: "write"}, "", "", "400 invalid_scope"},
+		{"RFC6749/3.3 without a common default the request fails", chosen,
+			storage.Application{Responsible: storage.ByOperator, Scopes: "write"}, "", "", "400 invalid_scope"},
 		{"what is asked for is given, in its order", c, all, "groups write", "groups write", "no error"},
 		{"openid is given where it is asked for", c, all, "openid read", "openid read", "no error"},
 		{"an unknown scope is refused if no other remains", c, all, "delete", "", "400 invalid_scope"},
@@ -47,16 +54,23 @@ func TestScopeResolution(t *testing.T) {
 		{"introspection is left out where it is not allowed", c, all, "introspection read", "read", "no error"},
 		{"what remains are not the default scopes", c, few, "write delete", "", "400 invalid_scope"},
 		{"STRICT_SCOPES refuses an unknown scope", strict, all, "read delete", "", "400 invalid_scope"},
-		{"STRICT_SCOPES refuses a scope that the application may not have", strict, few, "read write", "", "400 invalid_scope"},
+		{"STRICT_SCOPES refuses a scope that the application may not have", strict, few, "read write", "",
+			"400 invalid_scope"},
 		{"STRICT_SCOPES gives the default scopes", strict, few, "", "read groups", "no error"},
-		{"FAPI refuses an unknown scope", c, storage.Application{Responsible: storage.ByOperator, Profile: ProfileFAPI}, "read delete", "", "400 invalid_scope"},
-		{"FAPI with signed messages refuses it too", c, storage.Application{Responsible: storage.ByOperator, Profile: ProfileMessages}, "read delete", "", "400 invalid_scope"},
+		{"FAPI refuses an unknown scope", c, storage.Application{Responsible: storage.ByOperator, Profile: ProfileFAPI},
+			"read delete", "", "400 invalid_scope"},
+		{"FAPI with signed messages refuses it too", c,
+			storage.Application{Responsible: storage.ByOperator, Profile: ProfileMessages}, "read delete", "",
+			"400 invalid_scope"},
 		{"openid is never left out", c, few, "openid read", "", "400 invalid_scope"},
-		{"openid is never left out, also if it is unknown", Settings{Scopes: []Scope{{Name: "read"}}}, all, "read openid", "", "400 invalid_scope"},
+		{"openid is never left out, also if it is unknown", Settings{Scopes: []Scope{{Name: "read"}}}, all, "read openid", "",
+			"400 invalid_scope"},
 		{"introspection must be allowed", c, all, "introspection", "", "400 invalid_scope"},
 		{"introspection must be allowed, even if it is listed", c, none, "introspection", "", "400 invalid_scope"},
 		{"introspection is allowed", c, may, "introspection", "introspection", "no error"},
-		{"introspection is allowed, although it is not listed", c, storage.Application{Responsible: storage.ByOperator, Scopes: "read", MayIntrospect: true}, "introspection read", "introspection read", "no error"},
+		{"introspection is allowed, although it is not listed", c,
+			storage.Application{Responsible: storage.ByOperator, Scopes: "read", MayIntrospect: true}, "introspection read",
+			"introspection read", "no error"},
 		{"a malformed scope is refused", c, all, "read \"", "", "400 invalid_scope"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -76,7 +90,8 @@ func TestScopeResolution(t *testing.T) {
 }
 
 func FuzzScope(f *testing.F) {
-	for _, text := range []string{"", " ", "read", "read write", " read", "read  write", `"`, `\`, "read\x00", "introspection", "ü", "*", "openid"} {
+	for _, text := range []string{"", " ", "read", "read write", " read", "read  write", `"`, `\`, "read\x00",
+		"introspection", "ü", "*", "openid"} {
 		f.Add(text, "read groups", true)
 		f.Add(text, "", false)
 	}
@@ -130,7 +145,8 @@ func (anyAudience) HasServer() bool         { return true }
 
 // OIDC Core §11: the access of a login ends with it, unless the person approved offline_access.
 func TestOutlivesSession(t *testing.T) {
-	for scopes, want := range map[string]bool{"openid": false, "openid read": false, "openid offline_access": true, "read": true, "": true} {
+	for scopes, want := range map[string]bool{"openid": false, "openid read": false, "openid offline_access": true,
+		"read": true, "": true} {
 		if got := New(Settings{OpenID: true}).OutlivesSession(strings.Fields(scopes)); got != want {
 			t.Errorf("%q: %t", scopes, got)
 		}

@@ -79,7 +79,8 @@ func (c *Rules) WhySuspended(a storage.Application) string {
 	case Suspended(a):
 		return suspendedText
 	case FollowsDocument(a) && (c.AllowsDocument == nil || !c.AllowsDocument(a.ClientID)):
-		return "Applications with a metadata document may not come to this server, or not from this host: OPEN_CLIENTS and OPEN_HOSTS of the server decide it."
+		return "Applications with a metadata document may not come to this server, or not from this host: OPEN_CLIENTS and " +
+			"OPEN_HOSTS of the server decide it."
 	case a.Responsible == storage.ByNobody && a.Origin == storage.FromRegistration && !c.AllowsRegistration:
 		return "Applications may not register themselves at this server: OPEN_CLIENTS of the server decides it."
 	}
@@ -101,41 +102,45 @@ func NeverSkipsConsent(a storage.Application) string {
 		return "This application came by itself, so it never skips the consent page."
 	case a.ClientType != Public:
 		return ""
-	// RFC 8252 §8.6: any program can use the client_id of a native client, and receive the response at a loopback address or
-	// by a private-use scheme. A host with a certificate is one party.
+	// RFC 8252 §8.6: any program can use the client_id of a native client, and receive the response at a loopback address
+	// or by a private-use scheme. A host with a certificate is one party.
 	case elsewhere >= 0:
 		return "Any program on the computer of a person can receive the response at " + oauth.Clip(uris[elsewhere], 200) +
-			", so people are always asked. A public application skips the consent page only if each of its redirect URIs is https at a host: remove this redirect URI, or turn this off."
+			", so people are always asked. A public application skips the consent page only if each of its redirect URIs is " +
+			"https at a host: remove this redirect URI, or turn this off."
 	case len(uris) == 0:
 		return "A public application without a redirect URI never skips the consent page."
 	}
 	return ""
 }
 
-// DescribesItself reports whether whoever registered an application, or its metadata document, still describes it, and no
-// person has decided about it since.
+// DescribesItself reports whether whoever registered an application, or its metadata document, still describes it, and
+// no person has decided about it since.
 func DescribesItself(a storage.Application) bool {
 	return a.Management != "" || FollowsDocument(a)
 }
 
 // suspendedText describes the refusal of a suspended application, to a client that has
 // authenticated and to a person whom it sends here.
-const suspendedText = "This application is suspended: the account of its owner is disabled. An administrator can enable the account, or take the application over."
+const suspendedText = "This application is suspended: the account of its owner is disabled. An administrator can " +
+	"enable the account, or take the application over."
 
 // Allowance is what a standing allows. Every decision that depends on who is
 // responsible for an application uses it. The application's own settings can only
 // narrow it.
 type Allowance struct {
-	Grants              []string // grants that may be registered and used
-	PublicOnly          bool     // the application is public, or authenticates by one of KeyMethods
-	KeyMethods          []string // methods of client authentication
-	Scopes              []string // in the operator's order; without introspection, which AdministratorRights allows
-	AccessMax           int64    // the longest lifetime of an opaque access token, in seconds
-	JWTMax              int64    // the longest lifetime of a signed access token, in seconds
-	RefreshMax          int64    // the longest time that a refresh token may stay unused, in seconds
-	RefreshGrace        int64    // for how long a refresh token that was replaced returns its successor again, in seconds
-	OwnLifetime         bool     // the application may have lifetimes of its own
-	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens, have claims in its ID tokens, name an endpoint in its assertions and have weak redirect URIs
+	Grants       []string // grants that may be registered and used
+	PublicOnly   bool     // the application is public, or authenticates by one of KeyMethods
+	KeyMethods   []string // methods of client authentication
+	Scopes       []string // in the operator's order; without introspection, which AdministratorRights allows
+	AccessMax    int64    // the longest lifetime of an opaque access token, in seconds
+	JWTMax       int64    // the longest lifetime of a signed access token, in seconds
+	RefreshMax   int64    // the longest time that a refresh token may stay unused, in seconds
+	RefreshGrace int64    // for how long a refresh token that was replaced returns its successor again, in seconds
+	OwnLifetime  bool     // the application may have lifetimes of its own
+	// an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens, have claims in its ID
+	// tokens, name an endpoint in its assertions and have weak redirect URIs
+	AdministratorRights bool
 	Quota               Quota
 }
 
@@ -161,7 +166,8 @@ func (c *Rules) Allowance(s Standing) Allowance {
 func (c *Rules) allowance(s Standing) Allowance {
 	server := Allowance{
 		Grants: GrantNames(), Scopes: oauth.Without(c.ScopeNames(), Introspection),
-		AccessMax: oauth.Seconds(c.AccessTokenLifetime), JWTMax: oauth.Seconds(c.JWTAccessTokenLifetime), RefreshMax: oauth.Seconds(c.RefreshTokenLifetime),
+		AccessMax: oauth.Seconds(c.AccessTokenLifetime), JWTMax: oauth.Seconds(c.JWTAccessTokenLifetime),
+		RefreshMax:   oauth.Seconds(c.RefreshTokenLifetime),
 		RefreshGrace: oauth.Seconds(c.RefreshGrace),
 	}
 	switch s {
@@ -179,7 +185,8 @@ func (c *Rules) allowance(s Standing) Allowance {
 		server.PublicOnly, server.KeyMethods = true, c.KeyMethods
 		server.Grants = []string{GrantCode}
 		server.Scopes = oauth.Without(c.openScopes(server.Scopes), c.ScopesByAdministrator...)
-		server.AccessMax, server.JWTMax = min(server.AccessMax, oauth.Seconds(c.OpenAccessTokenLifetime)), min(server.JWTMax, oauth.Seconds(c.OpenAccessTokenLifetime))
+		server.AccessMax, server.JWTMax = min(server.AccessMax, oauth.Seconds(c.OpenAccessTokenLifetime)),
+			min(server.JWTMax, oauth.Seconds(c.OpenAccessTokenLifetime))
 		server.RefreshMax = min(server.RefreshMax, oauth.Seconds(c.OpenRefreshTokenLifetime))
 		// The agents on one computer share a refresh token, and do not know of each other.
 		server.RefreshGrace = oauth.Seconds(c.OpenRefreshGrace)

@@ -113,7 +113,8 @@ func TestAllowance(t *testing.T) {
 			AdministratorRights: true,
 		},
 		StandingPerson: {Grants: []string{GrantCode, GrantClient, GrantDevice}, Scopes: []string{"read", "write"},
-			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, RefreshGrace: 10, OwnLifetime: true, Quota: Quota(c.PersonQuota)},
+			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, RefreshGrace: 10, OwnLifetime: true,
+			Quota: Quota(c.PersonQuota)},
 		StandingOpen: {
 			Grants:       []string{GrantCode},
 			PublicOnly:   true,

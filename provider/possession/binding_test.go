@@ -35,8 +35,10 @@ func TestAllows(t *testing.T) {
 		stored, shown Binding
 		want          bool
 	}{
-		{"", "", true}, {"", one, true}, {one, one, true}, {one, other, false}, {one, "", false}, {one, certificate, false}, {one, one.Kind(), false},
-		{one.Kind(), one, true}, {one.Kind(), other, true}, {one.Kind(), certificate, false}, {one.Kind(), "", false}, {certificate.Kind(), certificate, true}, {certificate, one, false},
+		{"", "", true}, {"", one, true}, {one, one, true}, {one, other, false}, {one, "", false}, {one, certificate, false},
+		{one, one.Kind(), false},
+		{one.Kind(), one, true}, {one.Kind(), other, true}, {one.Kind(), certificate, false}, {one.Kind(), "", false},
+		{certificate.Kind(), certificate, true}, {certificate, one, false},
 	} {
 		if got := test.stored.Allows(test.shown); got != test.want {
 			t.Errorf("%q allows %q: %v", test.stored, test.shown, got)

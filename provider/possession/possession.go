@@ -76,7 +76,8 @@ func (c *Checks) OfTokenRequest(ctx context.Context, r *http.Request, a storage.
 	switch sent := len(r.Header.Values("DPoP")) > 0; {
 	case a.SenderConstraint == Certificate && sent:
 		// A token has one binding, so it must not depend on which of two the request sends.
-		return "", Proof{}, oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: send no header DPoP.")
+		return "", Proof{}, oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: "+
+			"send no header DPoP.")
 	case a.SenderConstraint == Certificate:
 		b, err := c.ofCertificate(ctx)
 		return b, Proof{}, err
@@ -93,7 +94,8 @@ func (c *Checks) OfTokenRequest(ctx context.Context, r *http.Request, a storage.
 func (c *Checks) Required(ctx context.Context) (Binding, error) {
 	shown, err := c.ofCertificate(ctx)
 	if err != nil {
-		return "", oauth.Refuse("invalid_request", "Tokens for this resource are sender-constrained: send a DPoP proof (RFC 9449), or use a client certificate at the endpoint in mtls_endpoint_aliases (RFC 8705).")
+		return "", oauth.Refuse("invalid_request", "Tokens for this resource are sender-constrained: send a DPoP proof "+
+			"(RFC 9449), or use a client certificate at the endpoint in mtls_endpoint_aliases (RFC 8705).")
 	}
 	return shown, nil
 }
@@ -116,7 +118,8 @@ func (c *Checks) OfRefresh(ctx context.Context, bound, shown Binding) Binding {
 func (c *Checks) ofCertificate(ctx context.Context) (Binding, error) {
 	shown, err := mtls.Of(ctx)
 	if err != nil || shown == nil {
-		return "", oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate, and the request has none: use the endpoint in mtls_endpoint_aliases of the server metadata.").Because(err)
+		return "", oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate, and the "+
+			"request has none: use the endpoint in mtls_endpoint_aliases of the server metadata.").Because(err)
 	}
 	return toCertificate(shown.Thumbprint()), nil
 }
@@ -129,9 +132,11 @@ func (c *Checks) Verify(r *http.Request) (Proof, error) { return c.verify(r, "",
 // presents, and key is the thumbprint of the key that it is bound to; without an access token
 // both are empty.
 func (c *Checks) verify(r *http.Request, text, key string) (Proof, error) {
-	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: c.urls(r), Proofs: r.Header.Values("DPoP"), Token: text, Key: key}, dpop.Rules{Nonces: c.nonces})
+	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: c.urls(r), Proofs: r.Header.Values("DPoP"), Token: text,
+		Key: key}, dpop.Rules{Nonces: c.nonces})
 	if wrong, ok := errors.AsType[*dpop.Error](err); ok {
-		return Proof{}, oauth.Refuse(wrong.Code, "%s.", oauth.Own(strings.ToUpper(wrong.Description[:1])+wrong.Description[1:]))
+		return Proof{}, oauth.Refuse(wrong.Code, "%s.",
+			oauth.Own(strings.ToUpper(wrong.Description[:1])+wrong.Description[1:]))
 	}
 	return proof, err
 }
@@ -152,12 +157,15 @@ func (c *Checks) Use(ctx context.Context, proof *Proof) error {
 	if proof.Key == "" {
 		return nil
 	}
-	err := c.store.SeeOnce(ctx, storage.OneTime{Digest: seal.Digest("dpop\x00" + proof.Digest.String()), ExpiresAt: proof.Until + maxAhead, Now: oauth.Now()})
+	err := c.store.SeeOnce(ctx,
+		storage.OneTime{Digest: seal.Digest("dpop\x00" + proof.Digest.String()), ExpiresAt: proof.Until + maxAhead,
+			Now: oauth.Now()})
 	if err == nil || errors.Is(err, storage.ErrSpent) {
 		*proof = Proof{}
 	}
 	if errors.Is(err, storage.ErrSpent) {
-		return oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each request.")
+		return oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each "+
+			"request.")
 	}
 	return oauth.Stored(err)
 }

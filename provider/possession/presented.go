@@ -51,7 +51,8 @@ func (c *Checks) CheckPresented(ctx context.Context, r *http.Request, b Binding,
 		shown, err := mtls.Of(ctx)
 		// RFC 8705 §3: the certificate is the one that the token is bound to.
 		if err != nil || shown == nil || shown.Thumbprint() != thumbprint {
-			return oauth.InvalidToken("The access token is bound to a client certificate, and the request has another one or none.")
+			return oauth.InvalidToken("The access token is bound to a client certificate, and the request has another one or " +
+				"none.")
 		}
 	case b != "":
 		return oauth.InvalidToken("The access token is bound to something that this server does not know.")

@@ -49,7 +49,8 @@ func newKey(t *testing.T) (crypto.Signer, string) {
 // presents returns a request to UserInfo with a proof for a token.
 func presents(t *testing.T, key crypto.Signer, token string) *http.Request {
 	t.Helper()
-	proof, err := dpop.Make("ES256", key, map[string]any{"htm": http.MethodGet, "htu": base + "/userinfo/", "ath": dpop.TokenHash(token)})
+	proof, err := dpop.Make("ES256", key,
+		map[string]any{"htm": http.MethodGet, "htu": base + "/userinfo/", "ath": dpop.TokenHash(token)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func TestAttackReplayedProofAtAnAPI(t *testing.T) {
 	r := presents(t, key, "mat_x")
 	oauthtest.Want(t, checks.CheckPresented(t.Context(), r, toKey(thumbprint), "DPoP", "mat_x"), "no error")
 	oauthtest.Want(t, checks.CheckPresented(t.Context(), r, toKey(thumbprint), "DPoP", "mat_x"), "401 invalid_dpop_proof")
-	oauthtest.Want(t, checks.CheckPresented(t.Context(), presents(t, key, "mat_x"), toKey(thumbprint), "DPoP", "mat_x"), "no error")
+	oauthtest.Want(t, checks.CheckPresented(t.Context(), presents(t, key, "mat_x"), toKey(thumbprint), "DPoP", "mat_x"),
+		"no error")
 }
 
 // RFC 9449 §7.1, RFC 8705 §3: the binding of the token decides what a request must prove, and a binding
@@ -103,12 +105,15 @@ func TestAttackPresentedWithoutPossession(t *testing.T) {
 		scheme string
 		want   string
 	}{
-		"a bearer token":                            {none, plain, "", "Bearer", "no error"},
-		"a bearer token as DPoP":                    {none, presents(t, key, "mat_x"), "", "DPoP", "401 invalid_token"},
-		"a token of a key as a bearer token":        {none, presents(t, key, "mat_x"), toKey(thumbprint), "Bearer", "401 invalid_token"},
-		"a token of a key without a proof":          {none, plain, toKey(thumbprint), "DPoP", "401 invalid_dpop_proof"},
-		"a proof by another key":                    {none, presents(t, other, "mat_x"), toKey(thumbprint), "DPoP", "401 invalid_dpop_proof"},
-		"a proof for another token":                 {none, presents(t, key, "mat_y"), toKey(thumbprint), "DPoP", "401 invalid_dpop_proof"},
+		"a bearer token":         {none, plain, "", "Bearer", "no error"},
+		"a bearer token as DPoP": {none, presents(t, key, "mat_x"), "", "DPoP", "401 invalid_token"},
+		"a token of a key as a bearer token": {none, presents(t, key, "mat_x"), toKey(thumbprint), "Bearer",
+			"401 invalid_token"},
+		"a token of a key without a proof": {none, plain, toKey(thumbprint), "DPoP", "401 invalid_dpop_proof"},
+		"a proof by another key": {none, presents(t, other, "mat_x"), toKey(thumbprint), "DPoP",
+			"401 invalid_dpop_proof"},
+		"a proof for another token": {none, presents(t, key, "mat_y"), toKey(thumbprint), "DPoP",
+			"401 invalid_dpop_proof"},
 		"a certificate":                             {shown, plain, toCertificate(own), "Bearer", "no error"},
 		"another certificate":                       {another, plain, toCertificate(own), "Bearer", "401 invalid_token"},
 		"no certificate":                            {none, plain, toCertificate(own), "Bearer", "401 invalid_token"},
@@ -116,7 +121,8 @@ func TestAttackPresentedWithoutPossession(t *testing.T) {
 		"a binding of a newer version":              {shown, plain, "new:x", "Bearer", "401 invalid_token"},
 		"a binding of a newer version with a proof": {none, presents(t, key, "mat_x"), "new:x", "DPoP", "401 invalid_token"},
 	} {
-		if got := oauthtest.Kind(checks.CheckPresented(test.ctx, test.r, test.bound, test.scheme, "mat_x")); got != test.want {
+		if got := oauthtest.Kind(checks.CheckPresented(test.ctx, test.r, test.bound, test.scheme,
+			"mat_x")); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
@@ -131,7 +137,8 @@ func TestBindingOfATokenRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, proving := httptest.NewRequest(http.MethodPost, "/o/token/", nil), httptest.NewRequest(http.MethodPost, "/o/token/", nil)
+	plain, proving := httptest.NewRequest(http.MethodPost, "/o/token/", nil),
+		httptest.NewRequest(http.MethodPost, "/o/token/", nil)
 	proving.Header.Set("DPoP", proof)
 	for name, test := range map[string]struct {
 		ctx        context.Context

@@ -51,11 +51,15 @@ func TestLogSaysWhyAProofIsRefused(t *testing.T) {
 		claims map[string]any // nil: no proof
 		want   string
 	}{
-		"none":            {nil, "invalid_dpop_proof: The request must have the header DPoP, with a proof."},
-		"another htu":     {map[string]any{"htu": "https://strange.example/"}, "invalid_dpop_proof: The DPoP proof has an htu that is not the URL of the request, https://server.example/o/token/ or https://server.example/o/token."},
-		"another htm":     {map[string]any{"htm": "STRANGE"}, "an htm that is not the method of the request, POST."},
-		"without iat":     {map[string]any{"htu": "https://server.example/o/token", "iat": "strange"}, "must have an iat: the seconds since 1970 as a number."},
-		"iat of the past": {map[string]any{"htu": "https://server.example/o/token", "iat": time.Now().Unix() - 1000}, "is 100"},
+		"none": {nil, "invalid_dpop_proof: The request must have the header DPoP, with a proof."},
+		"another htu": {map[string]any{"htu": "https://strange.example/"},
+			"invalid_dpop_proof: The DPoP proof has an htu that is not the URL of the request, " +
+				"https://server.example/o/token/ or https://server.example/o/token."},
+		"another htm": {map[string]any{"htm": "STRANGE"}, "an htm that is not the method of the request, POST."},
+		"without iat": {map[string]any{"htu": "https://server.example/o/token", "iat": "strange"},
+			"must have an iat: the seconds since 1970 as a number."},
+		"iat of the past": {map[string]any{"htu": "https://server.example/o/token", "iat": time.Now().Unix() - 1000},
+			"is 100"},
 	} {
 		r := httptest.NewRequest("POST", "/o/token/", nil)
 		if test.claims != nil {
@@ -70,7 +74,8 @@ func TestLogSaysWhyAProofIsRefused(t *testing.T) {
 			r.Header.Set("DPoP", proof)
 		}
 		_, err := checks.Verify(r)
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(strings.ToLower(err.Error()), "strange") {
+		if err == nil || !strings.Contains(err.Error(), test.want) ||
+			strings.Contains(strings.ToLower(err.Error()), "strange") {
 			t.Errorf("%s: got %v, want %s", name, err, test.want)
 		}
 	}

@@ -5,7 +5,8 @@ import "testing"
 // A port that only the other scheme has by itself is part of the address. An empty query is a query.
 func TestAddressKeepsThePortOfAnotherScheme(t *testing.T) {
 	for raw, want := range map[string]string{
-		"http://intranet.lan:443": "http://intranet.lan:443", "https://intranet.lan:80/": "https://intranet.lan:80", "https://intranet.lan:": "https://intranet.lan",
+		"http://intranet.lan:443": "http://intranet.lan:443", "https://intranet.lan:80/": "https://intranet.lan:80",
+		"https://intranet.lan:":  "https://intranet.lan",
 		"https://intranet.lan/?": "",
 	} {
 		got, err := Address(raw)
@@ -19,8 +20,10 @@ func TestAddressKeepsThePortOfAnotherScheme(t *testing.T) {
 func TestEachValueOfSettingsIsChecked(t *testing.T) {
 	const bad = `a"b`
 	for field, v := range map[string]Values{
-		"client_id": {ClientID: bad}, "client_secret": {ClientSecret: bad}, "issuer": {Issuer: bad}, "scope": {Scopes: []string{"openid", bad}},
-		"redirect_uris": {Redirects: []string{"https://a.example", bad}}, "post_logout_redirect_uris": {PostLogout: []string{bad}},
+		"client_id": {ClientID: bad}, "client_secret": {ClientSecret: bad}, "issuer": {Issuer: bad},
+		"scope":                     {Scopes: []string{"openid", bad}},
+		"redirect_uris":             {Redirects: []string{"https://a.example", bad}},
+		"post_logout_redirect_uris": {PostLogout: []string{bad}},
 	} {
 		if got := v.Unquotable(); got != field {
 			t.Errorf("%s: %q", field, got)

@@ -10,10 +10,12 @@ const runs = "2026-11-26"
 const noEmail = "A person without an email address cannot sign in."
 
 // inQuotes is a note about values with a space.
-const inQuotes = "The quotes are for a shell, Docker Compose and systemd. docker run --env-file keeps them: leave them out there."
+const inQuotes = "The quotes are for a shell, Docker Compose and systemd. docker run --env-file keeps them: leave " +
+	"them out there."
 
 // byUsername is a note about accounts that have a username, and no subject (OIDC Core §5.7).
-const byUsername = "It knows people by their username. Make the people admin and root here yourself, and give nobody the username of somebody who has left."
+const byUsername = "It knows people by their username. Make the people admin and root here yourself, and give nobody " +
+	"the username of somebody who has left."
 
 // needsAuthlib is a note about programs that have the client of OpenID Connect only with another package.
 const needsAuthlib = "The Python package Authlib has to be installed beside it."
@@ -76,7 +78,8 @@ func applications() []Program {
 			Redirects: []string{"/auth/login", "/user-settings", "/api/oauth/mobile-redirect"},
 			PKCE:      PKCERequired, Claims: ClaimsOn, AuthMethod: "client_secret_post", Scopes: identity(),
 			File: "immich.json", Format: JSON,
-			Notes:    []string{"Its mobile application comes back by way of the server: app.immich:///oauth-callback need not be registered.", noEmail},
+			Notes: []string{"Its mobile application comes back by way of the server: app.immich:///oauth-callback need not " +
+				"be registered.", noEmail},
 			Verified: Verified{Read, "3.1.0", guides}},
 		{Name: "jellyfin", Title: "Jellyfin", Kind: Application,
 			Redirects: []string{"/sso/OID/redirect/mandate"}, PKCE: PKCERequired, Claims: ClaimsOn,

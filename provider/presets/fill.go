@@ -178,7 +178,8 @@ func wrongAddress(raw string, u *url.URL) string {
 	case below != "" && (path.Clean(below) != below || strings.Contains(strings.ToLower(below), "%2e")):
 		return "It must not contain . or .. or an empty part in its path."
 	case !plain(u.Host + below):
-		return "It contains a character that settings cannot contain without quoting: write the name of the host in ASCII (punycode), and leave out others."
+		return "It contains a character that settings cannot contain without quoting: write the name of the host in ASCII " +
+			"(punycode), and leave out others."
 	}
 	return ""
 }

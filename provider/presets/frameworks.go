@@ -1,7 +1,8 @@
 package presets
 
 // springLogout is a note about what the settings of Spring Boot cannot switch on.
-const springLogout = "Back-channel logout works only if your SecurityFilterChain has http.oidcLogout(logout -> logout.backChannel(Customizer.withDefaults())). " +
+const springLogout = "Back-channel logout works only if your SecurityFilterChain has http.oidcLogout(logout -> " +
+	"logout.backChannel(Customizer.withDefaults())). " +
 	"If it has not, remove the back-channel logout URI of the application."
 
 // frameworks lists libraries with which somebody writes a program. Their paths are those of their documentation.
@@ -38,8 +39,9 @@ func frameworks() []Program {
 			Scopes:      identity(),
 			File:        "where auth() is called",
 			Format:      JavaScript,
-			Notes:       []string{"Back-channel logout needs a session store of yours. With one, remove the two slashes before backchannelLogout. Without one, remove its URI from the registration."},
-			Verified:    Verified{Text, "3.4.0", guides},
+			Notes: []string{"Back-channel logout needs a session store of yours. With one, remove the two slashes " +
+				"before backchannelLogout. Without one, remove its URI from the registration."},
+			Verified: Verified{Text, "3.4.0", guides},
 		},
 		{Name: "fastapi-authlib", Title: "FastAPI or Starlette with Authlib", Kind: Framework,
 			Also:      []string{"authlib", "fastapi", "starlette"},
@@ -139,8 +141,10 @@ func others() []Program {
 		{Name: "website", Title: "Another website with a server", Kind: Other, Scopes: withGroups(),
 			File: "the settings of the program", Format: List,
 			Notes: []string{
-				"If the program sends PKCE, require it (--pkce required). If it shows no name or email address, let it read them in the ID token (--claims-in-id-token on).",
-				"If it signs people out here too, register the address to which it wants them back (--post-logout-redirect-uri). Some send their redirect URI.",
+				"If the program sends PKCE, require it (--pkce required). If it shows no name or email address, let it read them " +
+					"in the ID token (--claims-in-id-token on).",
+				"If it signs people out here too, register the address to which it wants them back (--post-logout-redirect-uri). " +
+					"Some send their redirect URI.",
 			}},
 		{Name: "spa", Title: "Another browser application without a server", Also: []string{"browser"},
 			Kind: Other, Public: true, PKCE: PKCERequired, Scopes: identity(),

@@ -23,7 +23,8 @@ func infrastructure() []Program {
 			File: "kubectl apply -f", Format: YAML,
 			Notes: []string{
 				"Groups get rights by lines such as g, admins, role:admin in argocd-rbac-cm.",
-				"argocd login --sso needs a second, public application with the redirect URI http://localhost:8085/auth/callback: its client ID is cliClientID.",
+				"argocd login --sso needs a second, public application with the redirect URI " +
+					"http://localhost:8085/auth/callback: its client ID is cliClientID.",
 			},
 			Verified: Verified{Read, "2.4.5", guides}},
 		{Name: "coder", Title: "Coder", Kind: Application,
@@ -91,7 +92,8 @@ func infrastructure() []Program {
 			Format: YAML, Since: "1.34",
 			Notes: []string{
 				byUsername,
-				"kubelogin listens on port 8000 of the person's computer, and on 18000 if something else is there, such as this server: both are registered.",
+				"kubelogin listens on port 8000 of the person's computer, and on 18000 if something else is there, such as this " +
+					"server: both are registered.",
 				"The API server accepts an issuer with https only.",
 				"The address ends in /o: the API server compares the issuer exactly.",
 			},

@@ -40,9 +40,12 @@ func filledAt(t *testing.T, p Program, address string) (Filled, Values) {
 	if len(filled.Redirects) == 0 {
 		filled.Redirects = []string{"https://app.example.org/callback"}
 	}
-	v := Values{Issuer: testIssuer, ClientID: testID, ClientSecret: testSecret, Address: filled.Address, Redirects: filled.Redirects,
-		PostLogout: filled.PostLogout, Scopes: p.Scopes, Random: testRandom, Endpoints: Endpoints{Authorize: testIssuer + "/authorize/",
-			Token: testIssuer + "/token/", UserInfo: testIssuer + "/userinfo/", Keys: testIssuer + "/jwks", Logout: testIssuer + "/logout/",
+	v := Values{Issuer: testIssuer, ClientID: testID, ClientSecret: testSecret, Address: filled.Address,
+		Redirects:  filled.Redirects,
+		PostLogout: filled.PostLogout, Scopes: p.Scopes, Random: testRandom,
+		Endpoints: Endpoints{Authorize: testIssuer + "/authorize/",
+			Token: testIssuer + "/token/", UserInfo: testIssuer + "/userinfo/", Keys: testIssuer + "/jwks", Logout: testIssuer +
+				"/logout/",
 			Device: testIssuer + "/device_authorization/"}}
 	if p.Public {
 		v.ClientSecret = ""
@@ -73,12 +76,15 @@ func TestRowsAreComplete(t *testing.T) {
 			t.Errorf("%s has the kind %q", p.Name, p.Kind)
 		case p.Kind == Other && p.Verified != Verified{}:
 			t.Errorf("%s is no program: nobody can have run it", p.Name)
-		case p.Kind != Other && !slices.Contains([]string{Text, Run, Read}, p.Verified.How), p.Kind != Other && !dated.MatchString(p.Verified.Date),
+		case p.Kind != Other && !slices.Contains([]string{Text, Run, Read}, p.Verified.How),
+			p.Kind != Other && !dated.MatchString(p.Verified.Date),
 			slices.Contains([]string{Text, Run}, p.Verified.How) && p.Verified.Version == "":
 			t.Errorf("%s does not say how it was verified: %+v", p.Name, p.Verified)
 		case p.Kind != Other && (len(p.Redirects) == 0 || !slices.Contains(p.Scopes, "openid")):
 			t.Errorf("%s has no redirect URI or does not sign in", p.Name)
-		case p.Kind != Other && (!slices.Contains([]string{PKCERequired, PKCEIfSent}, p.PKCE) || !slices.Contains([]string{ClaimsOn, ClaimsOff}, p.Claims)):
+		case p.Kind != Other &&
+			(!slices.Contains([]string{PKCERequired, PKCEIfSent}, p.PKCE) ||
+				!slices.Contains([]string{ClaimsOn, ClaimsOff}, p.Claims)):
 			t.Errorf("%s does not say how it uses PKCE, or where it reads the claims", p.Name)
 		// RFC 9700 §2.1.1: a public client must use PKCE.
 		case p.Public && p.Grant == "" && p.PKCE != PKCERequired:
@@ -95,13 +101,15 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`(?i)<<|>>|<no value>|<[a-z_-]+>|\bTODO\b|\bchangeme\b|\byour[-_ ]|xxxx|example\.com/api`)
+var placeholder = regexp.MustCompile(
+	`(?i)<<|>>|<no value>|<[a-z_-]+>|\bTODO\b|\bchangeme\b|\byour[-_ ]|xxxx|example\.com/api`)
 
 // Settings with a placeholder, without the secret or for another redirect URI fail at the first login.
 func TestSettingsAreReady(t *testing.T) {
 	texts := map[Format]map[string]string{}
 	for _, p := range Programs() {
-		for _, address := range []string{"https://app.example.org", "https://app.example.org:8443/below/it/", "http://localhost:3000"} {
+		for _, address := range []string{"https://app.example.org", "https://app.example.org:8443/below/it/",
+			"http://localhost:3000"} {
 			filled, v := filledAt(t, p, address)
 			text, err := p.Settings(v)
 			if err != nil {
@@ -118,7 +126,8 @@ func TestSettingsAreReady(t *testing.T) {
 				t.Errorf("%s has a placeholder: %s", p.Name, found)
 			}
 			for _, uri := range urlsIn(text) {
-				if strings.HasPrefix(uri, testIssuer) || uri == filled.Address || uri == filled.Address+"/" || slices.Contains(filled.Redirects, uri) || slices.Contains(filled.PostLogout, uri) {
+				if strings.HasPrefix(uri, testIssuer) || uri == filled.Address || uri == filled.Address+"/" ||
+					slices.Contains(filled.Redirects, uri) || slices.Contains(filled.PostLogout, uri) {
 					continue
 				}
 				t.Errorf("%s: the settings name %s, which is not registered", p.Name, uri)
@@ -209,8 +218,8 @@ func checkLines(t *testing.T, p Program, text, form string) {
 	}
 }
 
-// checkPrograms has the languages read the texts that are programs of them, without running these. Each begins once, because
-// beginning takes longer than reading.
+// checkPrograms has the languages read the texts that are programs of them, without running these. Each begins once,
+// because beginning takes longer than reading.
 func checkPrograms(t *testing.T, texts map[Format]map[string]string) {
 	t.Helper()
 	const python = `import ast, json, sys
@@ -220,7 +229,8 @@ for name, text in json.load(sys.stdin).items():
 const texts = JSON.parse(require("fs").readFileSync(0));
 for (const name in texts) new SourceTextModule(texts[name], { identifier: name });`
 	pipe(t, asJSON(t, texts[Python]), testkit.Program(t, "python3", "python3"), "-c", python)
-	pipe(t, asJSON(t, texts[JavaScript]), testkit.Program(t, "node", "nodejs"), "--no-warnings", "--experimental-vm-modules", "-e", node)
+	pipe(t, asJSON(t, texts[JavaScript]), testkit.Program(t, "node", "nodejs"), "--no-warnings",
+		"--experimental-vm-modules", "-e", node)
 	pipe(t, strings.Join(slices.Collect(maps.Values(texts[Shell])), "\n"), testkit.Program(t, "sh", "dash"), "-n")
 	pipe(t, "set -eu\n"+strings.Join(slices.Collect(maps.Values(texts[Env])), "\n"), testkit.Program(t, "sh", "dash"))
 }
@@ -246,9 +256,11 @@ func pipe(t *testing.T, text, name string, args ...string) {
 
 // A value that ends a text in quotes would become another setting of the program.
 func TestAttackSettingsTakeNoValueThatNeedsQuoting(t *testing.T) {
-	for _, bad := range []string{"a\"b", "a'b", "a b", "a\nb", "a$b", "a`b", "a\\b", "a#b", "a;b", "a%b", "a,b", "é", "a\x00b", "a<b", "a&b", "a|b", "a{b", "a*b"} {
+	for _, bad := range []string{"a\"b", "a'b", "a b", "a\nb", "a$b", "a`b", "a\\b", "a#b", "a;b", "a%b", "a,b", "é",
+		"a\x00b", "a<b", "a&b", "a|b", "a{b", "a*b"} {
 		for _, set := range []func(*Values){
-			func(v *Values) { v.ClientID = bad }, func(v *Values) { v.ClientSecret = bad }, func(v *Values) { v.Redirects = []string{bad} },
+			func(v *Values) { v.ClientID = bad }, func(v *Values) { v.ClientSecret = bad },
+			func(v *Values) { v.Redirects = []string{bad} },
 			func(v *Values) { v.PostLogout = []string{bad} }, func(v *Values) { v.Issuer = bad },
 		} {
 			p, _ := Find("grafana")
@@ -309,12 +321,14 @@ func TestFillBuildsTheURIsOfTheProgram(t *testing.T) {
 	for _, test := range []struct{ program, address, redirect, logout, back string }{
 		{"grafana", "https://g.example.org/sub/", "https://g.example.org/sub/login/generic_oauth", "", ""},
 		{"portainer", "https://p.example.org/", "https://p.example.org", "", ""},
-		{"quarkus", "http://127.0.0.1:8080", "http://127.0.0.1:8080/sign-in/callback", "http://127.0.0.1:8080/", "http://127.0.0.1:8080/back-channel-logout"},
+		{"quarkus", "http://127.0.0.1:8080", "http://127.0.0.1:8080/sign-in/callback", "http://127.0.0.1:8080/",
+			"http://127.0.0.1:8080/back-channel-logout"},
 		{"kubelogin", "", "http://localhost:8000", "", ""},
 	} {
 		p, _ := Find(test.program)
 		got, err := p.Fill(test.address)
-		if err != nil || got.Redirects[0] != test.redirect || first(got.PostLogout) != test.logout || got.BackChannel != test.back {
+		if err != nil || got.Redirects[0] != test.redirect || first(got.PostLogout) != test.logout ||
+			got.BackChannel != test.back {
 			t.Errorf("%s at %s: %+v, %v", test.program, test.address, got, err)
 		}
 	}
@@ -339,13 +353,18 @@ func TestAddressIsThatOfTheProgram(t *testing.T) {
 		{"grafana", "https://g.example.org/login", page}, {"grafana", "https://g.example.org/sub/Login/", page},
 		{"grafana", "https://g.example.org/login/generic_oauth", page}, {"gitea", "https://git.example.org/user/login", page},
 		{"gitlab", "https://git.example.org/users/sign_in", page}, {"nextcloud", "https://c.example.org/index.php", page},
-		{"apache", "https://a.example.org/redirect_uri", page}, {"synapse", "https://m.example.org/_synapse/client/oidc/backchannel_logout", page},
-		{"grafana", "https://login", ""}, {"grafana", "https://login.example.org/", ""}, {"oidc-client-ts", "https://callback", ""},
+		{"apache", "https://a.example.org/redirect_uri", page},
+		{"synapse", "https://m.example.org/_synapse/client/oidc/backchannel_logout", page},
+		{"grafana", "https://login", ""}, {"grafana", "https://login.example.org/", ""},
+		{"oidc-client-ts", "https://callback", ""},
 		{"grafana", "https://g.example.org/logins", ""}, {"portainer", "https://p.example.org/", ""},
-		{"keycloak", "https://k.example.org", "realm"}, {"keycloak", "https://k.example.org/realms/", "realm"}, {"keycloak", "https://k.example.org/realms/a/account", "realm"},
+		{"keycloak", "https://k.example.org", "realm"}, {"keycloak", "https://k.example.org/realms/", "realm"},
+		{"keycloak", "https://k.example.org/realms/a/account", "realm"},
 		{"keycloak", "https://k.example.org/realms/a", ""}, {"keycloak", "https://k.example.org/auth/realms/a/", ""},
-		{"proxmox", "https://pve.example.org", "port"}, {"proxmox", "https://[::1]", "port"}, {"proxmox", "https://pve.example.org/:8006x", "port"},
-		{"proxmox", "https://pve.example.org:8006/", ""}, {"proxmox", "https://pve.example.org:443", ""}, {"proxmox", "https://[::1]:8006", ""},
+		{"proxmox", "https://pve.example.org", "port"}, {"proxmox", "https://[::1]", "port"},
+		{"proxmox", "https://pve.example.org/:8006x", "port"},
+		{"proxmox", "https://pve.example.org:8006/", ""}, {"proxmox", "https://pve.example.org:443", ""},
+		{"proxmox", "https://[::1]:8006", ""},
 	} {
 		p, _ := Find(test.program)
 		_, err := p.Fill(test.address)
@@ -375,7 +394,8 @@ func TestQuotesHaveANote(t *testing.T) {
 // Somebody who mistypes a name gets the right one, and not the whole table.
 func TestNearNames(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
-		{"grafna", "grafana"}, {"Grafanna", "grafana"}, {"gitae", "gitea"}, {"oauth2proxy", "oauth2-proxy"}, {"next", "nextcloud"},
+		{"grafna", "grafana"}, {"Grafanna", "grafana"}, {"gitae", "gitea"}, {"oauth2proxy", "oauth2-proxy"},
+		{"next", "nextcloud"},
 		{"springboot", "spring-boot"}, {"keyclock", "keycloak"}, {"django", "django-allauth"},
 	} {
 		if got := Near(test.name); !slices.Contains(got, test.want) || len(got) > most {
@@ -403,7 +423,8 @@ func TestSearchFindsPrograms(t *testing.T) {
 		text, first string
 		least, most int
 	}{
-		{"", "actual-budget", len(Programs()), len(Programs())}, {"g", "gitea", 2, 12}, {"G", "gitea", 2, 12}, {" grafana ", "grafana", 1, 1},
+		{"", "actual-budget", len(Programs()), len(Programs())}, {"g", "gitea", 2, 12}, {"G", "gitea", 2, 12},
+		{" grafana ", "grafana", 1, 1},
 		{"httpd", "apache", 1, 1}, {"grafna", "grafana", 1, most}, {"zzzzzzzz", "", 0, 0}, {"é", "", 0, 0},
 	} {
 		found := Search(test.text)
@@ -417,10 +438,12 @@ func TestSearchFindsPrograms(t *testing.T) {
 func TestAddressIsReadFromTheRedirectURIs(t *testing.T) {
 	for _, test := range []struct{ program, redirects, want string }{
 		{"grafana", "https://g.example.org/login/generic_oauth", "https://g.example.org"},
-		{"grafana", "https://x.example.org/cb https://g.example.org:8443/sub/login/generic_oauth", "https://g.example.org:8443/sub"},
+		{"grafana", "https://x.example.org/cb https://g.example.org:8443/sub/login/generic_oauth",
+			"https://g.example.org:8443/sub"},
 		{"portainer", "https://p.example.org", "https://p.example.org"},
 		{"grafana", "https://g.example.org/login/other", "-"}, {"grafana", "", "-"}, {"grafana", "/login/generic_oauth", "-"},
-		{"grafana", "https://g.example.org/a?x=/login/generic_oauth", "-"}, {"grafana", "https://G.example.org:443/login/generic_oauth", "-"},
+		{"grafana", "https://g.example.org/a?x=/login/generic_oauth", "-"},
+		{"grafana", "https://G.example.org:443/login/generic_oauth", "-"},
 		{"kubernetes", "http://localhost:8000", ""},
 	} {
 		p, _ := Find(test.program)

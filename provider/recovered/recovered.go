@@ -18,7 +18,8 @@ func Do(log *slog.Logger, what string, f func() error) (err error) {
 		}
 		err = fmt.Errorf("%s: panic: %v", what, cause)
 		if log != nil {
-			log.Error("panic, which did not stop the server", "during", what, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+			log.Error("panic, which did not stop the server", "during", what, "cause", fmt.Sprint(cause), "stack",
+				string(debug.Stack()))
 		}
 	}()
 	return f()

@@ -11,7 +11,8 @@ func TestDo(t *testing.T) {
 	var logged strings.Builder
 	log := slog.New(slog.NewTextHandler(&logged, nil))
 	wrong := errors.New("wrong")
-	for name, f := range map[string]func() error{"no error": func() error { return nil }, "wrong": func() error { return wrong }} {
+	for name, f := range map[string]func() error{
+		"no error": func() error { return nil }, "wrong": func() error { return wrong }} {
 		if err := Do(log, name, f); err != f() {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -22,7 +23,8 @@ func TestDo(t *testing.T) {
 	var none []int
 	for _, l := range []*slog.Logger{log, nil} {
 		err := Do(l, "read the keys", func() error { none[1]++; return nil })
-		if err == nil || !strings.Contains(err.Error(), "read the keys: panic: ") || !strings.Contains(err.Error(), "index out of range") {
+		if err == nil || !strings.Contains(err.Error(), "read the keys: panic: ") ||
+			!strings.Contains(err.Error(), "index out of range") {
 			t.Error(err)
 		}
 	}

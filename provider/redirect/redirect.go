@@ -95,7 +95,8 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 	// RFC 6749 §3.1: no parameter is there more than once. With the one of the query, a client would take the code, the
 	// state or the issuer that somebody else has chosen.
 	if name := parameter.In(u.RawQuery, ofResponse[:]...); name != "" {
-		return "must not have the parameter " + name + " in its query: the response has it, and the client could read the one of the query"
+		return "must not have the parameter " + name + " in its query: the response has it, and the client could read the " +
+			"one of the query"
 	}
 	// A browser resolves such a path before it sends the code.
 	if HasDotSegment(u) {
@@ -160,7 +161,8 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 			return "must be written as " + u.Scheme + "://name/path or " + u.Scheme + ":/path"
 		}
 	case !strings.Contains(u.Scheme, ".") && !OfApplication(u.Scheme):
-		return "has the scheme " + u.Scheme + ", which is not that of an application: use https, http with a loopback address, or a private-use scheme with a dot such as com.example.app"
+		return "has the scheme " + u.Scheme + ", which is not that of an application: use https, http with a loopback " +
+			"address, or a private-use scheme with a dot such as com.example.app"
 	case p.Vouched:
 		if u.Opaque != "" || !strings.HasPrefix(raw[len(u.Scheme)+1:], "/") {
 			return "must be written as " + u.Scheme + ":/path or " + u.Scheme + "://name/path"
@@ -173,7 +175,8 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 			return "must be written as " + u.Scheme + ":/path, with one slash"
 		}
 	default:
-		return "has the scheme " + u.Scheme + ": use https, http with a loopback address, or a private-use scheme with a dot such as com.example.app" + byAdministrator
+		return "has the scheme " + u.Scheme + ": use https, http with a loopback address, or a private-use scheme with a " +
+			"dot such as com.example.app" + byAdministrator
 	}
 	return ""
 }
@@ -198,9 +201,11 @@ func asCommand(raw string, u *url.URL) string {
 	switch {
 	case u.Scheme == "https" || u.Scheme == "http":
 	case strings.Contains(raw, "?"):
-		return "must not have a query (?...): with one, a private-use scheme can be a command for the application on a person's device"
+		return "must not have a query (?...): with one, a private-use scheme can be a command for the application on a " +
+			"person's device"
 	case !strings.Contains(u.Scheme, ".") && !extension.MatchString(u.Host):
-		return "must have a name with a dot, as in " + u.Scheme + "://publisher.extension/callback: without one, it can be a command for the application on a person's device"
+		return "must have a name with a dot, as in " + u.Scheme + "://publisher.extension/callback: without one, it can be " +
+			"a command for the application on a person's device"
 	}
 	return ""
 }

@@ -46,26 +46,33 @@ func Warning(raw string) string {
 	switch WeaknessOf(raw) {
 	// RFC 8252 §7.1, §8.4: only the owner of a domain name may use it as a scheme; without a dot, nobody owns it.
 	case Undotted:
-		return fmt.Sprintf("%s: any app on a person's device can take the scheme %s, which has no dot, and receive the response (RFC 8252, 7.1 and 8.4).", raw, scheme)
+		return fmt.Sprintf("%s: any app on a person's device can take the scheme %s, which has no dot, and receive the "+
+			"response (RFC 8252, 7.1 and 8.4).", raw, scheme)
 	// RFC 8252 §7.1: one slash, because a private-use scheme has no naming authority.
 	case Slashes:
-		return fmt.Sprintf("%s: what follows // is no host, and nobody has proven that it is theirs; another app on a person's device can take the scheme %s (RFC 8252, 7.1 and 8.1).", raw, scheme)
+		return fmt.Sprintf("%s: what follows // is no host, and nobody has proven that it is theirs; another app on a "+
+			"person's device can take the scheme %s (RFC 8252, 7.1 and 8.1).", raw, scheme)
 	// RFC 9700 §2.6: no authorization response over a connection without encryption.
 	case Plain:
-		return fmt.Sprintf("%s: with http, others in the network can read and change the response on its way (RFC 9700, 2.6). Use https if you can.", raw)
+		return fmt.Sprintf("%s: with http, others in the network can read and change the response on its way (RFC 9700, "+
+			"2.6). Use https if you can.", raw)
 	}
 	return ""
 }
 
 // notOfApplications lists schemes without a dot that belong to browsers, operating systems and protocols.
-var notOfApplications = []string{"about", "blob", "brave", "callto", "cid", "content", "data", "devtools", "edge", "facetime", "feed", "file", "filesystem",
-	"ftp", "ftps", "geo", "gopher", "hcp", "help", "imap", "intent", "irc", "itms", "jar", "ldap", "ldaps", "magnet", "mailto", "market", "mhtml", "mid", "news", "nfs",
-	"nntp", "opera", "pop", "res", "resource", "rlogin", "rtsp", "search", "sftp", "shell", "sip", "sips", "sms", "smsto", "smb", "ssh", "tel", "telnet", "urn", "view-source",
+var notOfApplications = []string{"about", "blob", "brave", "callto", "cid", "content", "data", "devtools", "edge",
+	"facetime", "feed", "file", "filesystem",
+	"ftp", "ftps", "geo", "gopher", "hcp", "help", "imap", "intent", "irc", "itms", "jar", "ldap", "ldaps", "magnet",
+	"mailto", "market", "mhtml", "mid", "news", "nfs",
+	"nntp", "opera", "pop", "res", "resource", "rlogin", "rtsp", "search", "sftp", "shell", "sip", "sips", "sms", "smsto",
+	"smb", "ssh", "tel", "telnet", "urn", "view-source",
 	"vivaldi", "webcal", "ws", "wss", "wyciwyg"}
 
 // ofBrowsers is what other such schemes look like: scripts, extensions and inner pages of browsers, handlers of Windows
 // (ms-), and what a person could take for http or https.
-var ofBrowsers = regexp.MustCompile(`script|^(chrome|moz|safari|ms|search|itms|android|x-apple)-|^chrome$|^http|^hxxps?$|^h?t+p+s*$|^.$`)
+var ofBrowsers = regexp.MustCompile(
+	`script|^(chrome|moz|safari|ms|search|itms|android|x-apple)-|^chrome$|^http|^hxxps?$|^h?t+p+s*$|^.$`)
 
 // OfApplication reports whether a scheme without a dot can be that of an application.
 func OfApplication(scheme string) bool {
@@ -89,5 +96,6 @@ func inNetwork(host string) bool {
 		return address.IsPrivate() && !address.Is4In6() && address.String() == host
 	}
 	below := func(domain string) bool { return strings.HasSuffix(host, domain) }
-	return host != "" && strings.ToLower(host) == host && (!strings.ContainsAny(host, ".:") || slices.ContainsFunc(ofNetworks, below))
+	return host != "" && strings.ToLower(host) == host &&
+		(!strings.ContainsAny(host, ".:") || slices.ContainsFunc(ofNetworks, below))
 }

@@ -37,7 +37,8 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 		known.ResponseTypes = []string{"code"}
 	}
 	if p.config.OpenID {
-		known.IDTokenAlgorithm, known.UserInfoAlgorithm, known.SubjectType = cmp.Or(a.Algorithm, policy.DefaultAlgorithm), a.UserInfoAlgorithm, "public"
+		known.IDTokenAlgorithm, known.UserInfoAlgorithm, known.SubjectType = cmp.Or(a.Algorithm, policy.DefaultAlgorithm),
+			a.UserInfoAlgorithm, "public"
 		known.ClaimsInIDToken = a.ClaimsInIDToken
 		if a.Sector != "" {
 			known.SubjectType = "pairwise"
@@ -68,5 +69,6 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 // URIs of a shared application are those of its first registrant; the others differ at
 // most in the port of a loopback address.
 func describeStored(a storage.Application) description {
-	return description{registration: clients.Registration{RedirectURIs: oauth.Lines(a.RedirectURIs)}, kept: clients.MetadataOf(a)}
+	return description{registration: clients.Registration{RedirectURIs: oauth.Lines(a.RedirectURIs)},
+		kept: clients.MetadataOf(a)}
 }

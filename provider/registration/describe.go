@@ -42,7 +42,8 @@ func (p *Registrations) describe(
 	if by.open() && p.config.Open.StatementRequired && said.SoftwareStatement == "" {
 		return description{}, refuseMember(
 			"software_statement",
-			"is missing: without an initial access token, this server registers applications with a software statement only, of an issuer that it trusts",
+			"is missing: without an initial access token, this server registers applications with a software statement only, "+
+				"of an issuer that it trusts",
 		)
 	}
 	if !p.config.OpenID {
@@ -91,7 +92,8 @@ func (p *Registrations) describe(
 	if !by.actor.Administers() {
 		r.MayIntrospect = was.MayIntrospect // Apply removes it if nobody stands for it
 	}
-	r.AccessTokenFormat, r.AccessTokenLifetime, r.RefreshTokenLifetime = was.AccessTokenFormat, was.AccessTokenLifetime, was.RefreshTokenLifetime
+	r.AccessTokenFormat, r.AccessTokenLifetime, r.RefreshTokenLifetime = was.AccessTokenFormat, was.AccessTokenLifetime,
+		was.RefreshTokenLifetime
 	if by.initial != nil {
 		r.Resources = oauth.Lines(by.initial.Resources)
 	}
@@ -270,9 +272,10 @@ func (p *Registrations) describeScopes(
 	asked, allowed := strings.Fields(said.Scope), oauth.Narrow(may.Scopes, listed)
 	r.Scopes = allowed
 	// An administrator has given this right to the token, and not to every client that has it.
-	r.MayIntrospect = by.limits.Introspection && may.AdministratorRights && r.ClientType == policy.Confidential && slices.Contains(
-		asked, policy.Introspection,
-	)
+	r.MayIntrospect = by.limits.Introspection && may.AdministratorRights && r.ClientType == policy.Confidential &&
+		slices.Contains(
+			asked, policy.Introspection,
+		)
 	if some := oauth.Narrow(asked, allowed); len(some) > 0 {
 		r.Scopes = some
 	} else if len(asked) > 0 && !r.MayIntrospect || len(allowed) == 0 { // an empty list would be every scope
@@ -305,7 +308,8 @@ func refuseEncryption(said *metadata.Client) error {
 
 // describeOpenID reads the metadata of OIDC Registration §2.
 func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *clients.Registration) error {
-	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
+	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm,
+		said.BackchannelURI, said.SectorURI
 	r.ClaimsInIDToken = said.ClaimsInIDToken
 	if r.ClaimsInIDToken == policy.ClaimsOn && r.ClientType == policy.Public {
 		return refuseMember(
@@ -316,7 +320,8 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 	}
 	// HS256 signs with the secret, so the server must be able to read it.
 	one, _ := clientauth.MethodOf(r.Authentication.Method)
-	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256 && one.Needs != clientauth.ReadableSecret
+	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256 &&
+		one.Needs != clientauth.ReadableSecret
 	switch said.SubjectType {
 	case "", "public":
 	case "pairwise":
@@ -337,7 +342,8 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 // the server does not understand is ignored).
 func withoutOpenID(said *metadata.Client) *metadata.Client {
 	plain := *said
-	plain.SubjectType, plain.SectorURI, plain.IDTokenAlgorithm, plain.UserInfoAlgorithm, plain.InitiateLoginURI, plain.BackchannelURI = "", "", "", "", "", ""
+	plain.SubjectType, plain.SectorURI, plain.IDTokenAlgorithm, plain.UserInfoAlgorithm, plain.InitiateLoginURI,
+		plain.BackchannelURI = "", "", "", "", "", ""
 	plain.ClaimsInIDToken = ""
 	plain.PostLogoutURIs, plain.RequireAuthTime, plain.BackchannelSession = nil, false, false
 	plain.IDTokenEncryption, plain.UserInfoEncryption = metadata.Encryption{}, metadata.Encryption{}

@@ -38,7 +38,8 @@ type NewInitialToken struct {
 // AddInitialToken makes an initial access token (RFC 7591 §3) and returns it with its text,
 // which is never shown again. The actor is responsible for the applications that are
 // registered with it. It returns an Invalid for mistakes, and oauth.ErrConfirm if the actor must sign in again first.
-func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor, r NewInitialToken) (storage.InitialToken, string, error) {
+func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor,
+	r NewInitialToken) (storage.InitialToken, string, error) {
 	err := actor.MustAdminister("make an initial access token")
 	if err != nil {
 		return storage.InitialToken{}, "", err
@@ -61,9 +62,12 @@ func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor,
 	}
 	text, now := initialPrefix+seal.Random(32), oauth.Now()
 	maker, responsible := actor.Takes()
-	i := storage.InitialToken{Digest: seal.Digest(text), ID: seal.Identifier(), ByOperator: responsible == storage.ByOperator, MakerID: maker, Limits: string(limits),
-		Resources: strings.Join(resources, "\n"), UsesLeft: r.Uses, CreatedAt: now, ExpiresAt: now + oauth.Seconds(r.Lifetime)}
-	err = p.store.AddInitialToken(events.Attach(ctx, events.Event{Kind: events.RegistrationTokenAdded, Object: events.RegistrationToken(i.ID)}), i, maxInitialTokens)
+	i := storage.InitialToken{Digest: seal.Digest(text), ID: seal.Identifier(),
+		ByOperator: responsible == storage.ByOperator, MakerID: maker, Limits: string(limits),
+		Resources: strings.Join(resources, "\n"), UsesLeft: r.Uses, CreatedAt: now,
+		ExpiresAt: now + oauth.Seconds(r.Lifetime)}
+	err = p.store.AddInitialToken(events.Attach(ctx,
+		events.Event{Kind: events.RegistrationTokenAdded, Object: events.RegistrationToken(i.ID)}), i, maxInitialTokens)
 	if errors.Is(err, storage.ErrFull) {
 		found.Add("uses", "There are %d initial access tokens. Delete one that nobody needs.", maxInitialTokens)
 		return storage.InitialToken{}, "", found
@@ -94,7 +98,8 @@ func (p *Registrations) checkInitial(found *oauth.Invalid, r *NewInitialToken) L
 		case known:
 			limits.Grants = oauth.Union(limits.Grants, []string{name})
 		default:
-			found.Add("may", "%q cannot be registered: use %s.", oauth.Clip(name, 80), oauth.OneOf(append(policy.GrantNames(), policy.Introspection)))
+			found.Add("may", "%q cannot be registered: use %s.", oauth.Clip(name, 80),
+				oauth.OneOf(append(policy.GrantNames(), policy.Introspection)))
 		}
 	}
 	if len(limits.Grants) == 0 && found.At("may") == "" {
@@ -103,7 +108,8 @@ func (p *Registrations) checkInitial(found *oauth.Invalid, r *NewInitialToken) L
 	scopes := oauth.Without(p.rules.ScopeNames(), policy.Introspection)
 	for _, name := range r.Scopes {
 		if !slices.Contains(scopes, name) {
-			found.Add("scopes", "There is no scope %q that an application can be registered for: use %s.", oauth.Clip(name, 80), oauth.OneOf(scopes))
+			found.Add("scopes", "There is no scope %q that an application can be registered for: use %s.", oauth.Clip(name, 80),
+				oauth.OneOf(scopes))
 		}
 	}
 	return limits
@@ -158,7 +164,8 @@ func MayOf(l Limits) []string {
 
 // UsableInitialToken reports whether applications can be registered with a token now.
 func UsableInitialToken(i storage.InitialToken) bool {
-	return i.UsesLeft > 0 && i.ExpiresAt > oauth.Now() && (i.ByOperator || oauth.Deref(i.MakerActive) && oauth.Deref(i.MakerAdministrator))
+	return i.UsesLeft > 0 && i.ExpiresAt > oauth.Now() &&
+		(i.ByOperator || oauth.Deref(i.MakerActive) && oauth.Deref(i.MakerAdministrator))
 }
 
 // holder returns the registrant who has an initial access token. The token is spent later,
@@ -193,5 +200,6 @@ func (p *Registrations) holder(ctx context.Context, text string) (registrant, er
 }
 
 func invalidInitialToken() *oauth.Error {
-	return oauth.InvalidToken("The initial access token is unknown, expired, or used up. Ask an administrator for a new one.")
+	return oauth.InvalidToken("The initial access token is unknown, expired, or used up. Ask an administrator for a new " +
+		"one.")
 }

@@ -35,7 +35,8 @@ func (p *Registrations) registrationToken(a storage.Application) string {
 //
 // RFC 7592 §2.1: a client that may not read its record gets 403. What a person decides about
 // the application later does not concern whoever registered it.
-func (p *Registrations) Read(ctx context.Context, r *http.Request, clientID string) (storage.Application, map[string]any, error) {
+func (p *Registrations) Read(ctx context.Context, r *http.Request, clientID string) (storage.Application,
+	map[string]any, error) {
 	a, err := p.managed(ctx, r, clientID)
 	if err == nil && a.Management == "" {
 		err = p.mayChange(a)
@@ -56,13 +57,15 @@ func (p *Registrations) managed(ctx context.Context, r *http.Request, clientID s
 		return storage.Application{}, err
 	}
 	if token == "" {
-		return storage.Application{}, oauth.NoToken("Send the registration access token in the Authorization header as Bearer.")
+		return storage.Application{},
+			oauth.NoToken("Send the registration access token in the Authorization header as Bearer.")
 	}
 	if !strings.HasPrefix(token, registrationPrefix) {
 		return storage.Application{}, invalidRegistrationToken()
 	}
 	a, err := p.store.ApplicationByClientID(ctx, clientID)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (a.Origin != storage.FromRegistration || !hmac.Equal([]byte(token), []byte(p.registrationToken(a)))) {
+	if errors.Is(err, storage.ErrNotFound) ||
+		err == nil && (a.Origin != storage.FromRegistration || !hmac.Equal([]byte(token), []byte(p.registrationToken(a)))) {
 		return storage.Application{}, invalidRegistrationToken()
 	}
 	return a, oauth.Stored(err)
@@ -79,9 +82,11 @@ func (p *Registrations) mayChange(a storage.Application) error {
 	case suspended != "":
 		return forbidden(suspended)
 	case a.Management == storage.ManagedByMany:
-		return forbidden("Several clients have registered with the same metadata and share this client id, so none of them may change it. Register again with other metadata.")
+		return forbidden("Several clients have registered with the same metadata and share this client id, so none of them " +
+			"may change it. Register again with other metadata.")
 	case a.Management != storage.ManagedAlone:
-		return forbidden("A person has changed or taken over this application, so it can be read and changed only on the pages of this server.")
+		return forbidden("A person has changed or taken over this application, so it can be read and changed only on the " +
+			"pages of this server.")
 	}
 	return nil
 }
@@ -94,12 +99,14 @@ func forbidden(text string) *oauth.Error {
 
 // Change replaces the metadata of an application (RFC 7592 §2.2). What a
 // request leaves out gets its default: the new metadata replaces the old.
-func (p *Registrations) Change(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
+func (p *Registrations) Change(ctx context.Context, r *http.Request, clientID, address string) (storage.Application,
+	map[string]any, error) {
 	a, answer, err := p.change(ctx, r, clientID, address)
 	return a, answer, p.refused(ctx, a, err)
 }
 
-func (p *Registrations) change(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
+func (p *Registrations) change(ctx context.Context, r *http.Request, clientID, address string) (storage.Application,
+	map[string]any, error) {
 	was, err := p.managed(ctx, r, clientID)
 	if err == nil {
 		err = p.mayChange(was)
@@ -122,7 +129,8 @@ func (p *Registrations) change(ctx context.Context, r *http.Request, clientID, a
 	if err == nil && by.open() {
 		err = p.countRegistration(address)
 	} else if err == nil { // each change is an event
-		_, err = p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: "application " + was.ID, Wide: "application " + was.ID})
+		_, err = p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: "application " + was.ID,
+			Wide: "application " + was.ID})
 	}
 	if err == nil {
 		err = p.checkSector(ctx, d, by)
@@ -137,7 +145,8 @@ func (p *Registrations) change(ctx context.Context, r *http.Request, clientID, a
 	}
 	err = p.store.UpdateApplication(events.Attach(ctx, clients.ChangeEvents(was, a, events.ByApplication(was))...), a, was)
 	if errors.Is(err, storage.ErrNotFound) {
-		return was, nil, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application was changed at the same moment. Read it, and try again.")
+		return was, nil, oauth.Later(http.StatusServiceUnavailable, time.Second,
+			"The application was changed at the same moment. Read it, and try again.")
 	}
 	if err != nil {
 		return was, nil, oauth.Unavailable(err)
@@ -150,7 +159,8 @@ func (p *Registrations) change(ctx context.Context, r *http.Request, clientID, a
 // RFC 7592 §2.2: client_id is that of the client. The server's own members are not sent
 // back. A client secret cannot be chosen, so it can only be the present one.
 func (p *Registrations) checkChange(ctx context.Context, said *metadata.Client, was storage.Application) error {
-	for _, member := range []string{"registration_access_token", "registration_client_uri", "client_secret_expires_at", "client_id_issued_at"} {
+	for _, member := range []string{"registration_access_token", "registration_client_uri", "client_secret_expires_at",
+		"client_id_issued_at"} {
 		if said.Sent(member) {
 			return refuseMember(member, "must not be in an update")
 		}
@@ -207,10 +217,12 @@ func (p *Registrations) End(ctx context.Context, r *http.Request, clientID strin
 	if err != nil {
 		return a, p.refused(ctx, a, err)
 	}
-	deleted := events.Event{Kind: events.ApplicationDeleted, Person: events.OwnerOf(a), By: events.ByApplication(a), Object: events.Application(a)}
+	deleted := events.Event{Kind: events.ApplicationDeleted, Person: events.OwnerOf(a), By: events.ByApplication(a),
+		Object: events.Application(a)}
 	err = p.store.DeleteRegistration(events.Attach(ctx, deleted), a.ID)
 	if errors.Is(err, storage.ErrNotFound) { // it was deleted or shared at the same moment
-		return a, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application was changed at the same moment. Try again.")
+		return a, oauth.Later(http.StatusServiceUnavailable, time.Second,
+			"The application was changed at the same moment. Try again.")
 	}
 	return a, oauth.Stored(err)
 }

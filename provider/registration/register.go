@@ -48,7 +48,8 @@ func (by registrant) open() bool { return by.actor.Nobody() }
 // Without an initial access token only a public client can be registered, and two requests
 // that say the same get the same client id (RFC 7591 §3.2.1 permits it for several
 // instances of a client). So a client that registers at each start needs one row.
-func (p *Registrations) Register(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
+func (p *Registrations) Register(ctx context.Context, r *http.Request, address string) (storage.Application,
+	map[string]any, error) {
 	a, answer, err := p.register(ctx, r, address)
 	return a, answer, p.refused(ctx, storage.Application{}, err)
 }
@@ -61,7 +62,8 @@ func (p *Registrations) refused(ctx context.Context, a storage.Application, err 
 	return p.clients.Refused(ctx, "register", &a, err)
 }
 
-func (p *Registrations) register(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
+func (p *Registrations) register(ctx context.Context, r *http.Request, address string) (storage.Application,
+	map[string]any, error) {
 	by, err := p.registrant(ctx, r, address)
 	if err != nil {
 		return storage.Application{}, nil, err
@@ -101,7 +103,8 @@ func (p *Registrations) register(ctx context.Context, r *http.Request, address s
 }
 
 // storeRegistration stores a new application.
-func (p *Registrations) storeRegistration(ctx context.Context, a storage.Application, d description, by registrant) (storage.Application, map[string]any, error) {
+func (p *Registrations) storeRegistration(ctx context.Context, a storage.Application, d description,
+	by registrant) (storage.Application, map[string]any, error) {
 	err := p.checkSector(ctx, d, by)
 	if err != nil {
 		return a, nil, err
@@ -116,14 +119,18 @@ func (p *Registrations) storeRegistration(ctx context.Context, a storage.Applica
 	if by.initial != nil {
 		initial, a.RegistrationLimits = by.initial.Digest, by.initial.Limits
 	}
-	added := events.Event{Kind: events.ApplicationAdded, Person: events.OwnerOf(a), Object: events.Application(a), Detail: a.Origin}
-	stored, err := p.store.RegisterApplication(events.Attach(ctx, added), a, p.rules.AllowanceOf(a).Quota.Applications, initial, now)
+	added := events.Event{Kind: events.ApplicationAdded, Person: events.OwnerOf(a), Object: events.Application(a),
+		Detail: a.Origin}
+	stored, err := p.store.RegisterApplication(events.Attach(ctx, added), a, p.rules.AllowanceOf(a).Quota.Applications,
+		initial, now)
 	switch {
-	case errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrNotFound): // ErrNotFound: the maker of the token was deleted
+	// ErrNotFound: the maker of the token was deleted
+	case errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrNotFound):
 		return a, nil, invalidInitialToken()
 	case errors.Is(err, storage.ErrFull):
 		return a, nil, oauth.Later(http.StatusServiceUnavailable, time.Hour,
-			"This server has as many applications that registered themselves as it allows. Unused ones are deleted with time; its operator can raise OPEN_MAX_APPLICATIONS.")
+			"This server has as many applications that registered themselves as it allows. Unused ones are deleted with time; "+
+				"its operator can raise OPEN_MAX_APPLICATIONS.")
 	case err != nil:
 		return a, nil, oauth.Unavailable(err)
 	}
@@ -157,7 +164,8 @@ func (p *Registrations) known(ctx context.Context, digest, address string) (stor
 func (p *Registrations) countRegistration(address string) error {
 	_, wait := p.limits.Tries.Take(throttle.From(limits.OfRegistration, "", address))
 	if wait > 0 {
-		return oauth.Later(http.StatusTooManyRequests, wait, "Too many different applications were registered from this network. Wait a little, then try again.")
+		return oauth.Later(http.StatusTooManyRequests, wait, "Too many different applications were registered from this "+
+			"network. Wait a little, then try again.")
 	}
 	return nil
 }
@@ -171,7 +179,9 @@ func (p *Registrations) registrant(ctx context.Context, r *http.Request, address
 	case text != "":
 		return p.holder(ctx, text)
 	case !p.config.Open.Registration():
-		return registrant{}, oauth.NoToken("This server registers an application only with an initial access token. Ask its operator for one, and send it in the Authorization header as Bearer.")
+		return registrant{},
+			oauth.NoToken("This server registers an application only with an initial access token. Ask its operator for one, " +
+				"and send it in the Authorization header as Bearer.")
 	}
 	return openRegistrant(address), nil
 }
@@ -182,7 +192,8 @@ func registrationBearer(r *http.Request) (string, error) {
 	header := r.Header.Values("Authorization")
 	switch {
 	case r.URL.Query().Has("access_token"):
-		return "", oauth.Refuse("invalid_request", "The token must not be in the query of the URL: send it in the Authorization header as Bearer.")
+		return "", oauth.Refuse("invalid_request", "The token must not be in the query of the URL: send it in the "+
+			"Authorization header as Bearer.")
 	case len(header) > 1:
 		return "", oauth.Refuse("invalid_request", "The request has more than one Authorization header.")
 	case len(header) == 0:
@@ -203,7 +214,8 @@ func registrationBearer(r *http.Request) (string, error) {
 func (p *Registrations) readMetadata(ctx context.Context, r *http.Request) (*metadata.Client, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return nil, oauth.Refuse("invalid_client_metadata", "Send the metadata as JSON, with the header Content-Type: application/json.")
+		return nil, oauth.Refuse("invalid_client_metadata", "Send the metadata as JSON, with the header Content-Type: "+
+			"application/json.")
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, metadata.MaxBytes+1))
 	if err != nil {

@@ -45,9 +45,12 @@ type Registrations struct {
 }
 
 // New returns the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, out, strangers *outbound.Client, key []byte, log *slog.Logger) *Registrations {
-	return &Registrations{config: config, rules: rules, store: store, limits: l, clients: c, outbound: out, strangers: strangers,
-		issuers: statementIssuers(config.Statements), keysets: keysets.New(out, log), key: key, sectors: newSectors(), sectorsOfStrangers: newSectors()}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, out,
+	strangers *outbound.Client, key []byte, log *slog.Logger) *Registrations {
+	return &Registrations{config: config, rules: rules, store: store, limits: l, clients: c, outbound: out,
+		strangers: strangers,
+		issuers:   statementIssuers(config.Statements), keysets: keysets.New(out, log), key: key, sectors: newSectors(),
+		sectorsOfStrangers: newSectors()}
 }
 
 // DropCopies removes the keys of issuers that are too old.

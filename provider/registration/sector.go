@@ -24,7 +24,8 @@ func (s *sectors) enter(uri, who string) (leave func(read bool), err error) {
 	defer s.mu.Unlock()
 	release, began := s.places.Enter(uri, who), time.Now()
 	if release == nil {
-		return nil, oauth.Later(http.StatusTooManyRequests, 5*time.Second, "The server is reading as many lists at sector_identifier_uri as it may. Try again in a moment.")
+		return nil, oauth.Later(http.StatusTooManyRequests, 5*time.Second,
+			"The server is reading as many lists at sector_identifier_uri as it may. Try again in a moment.")
 	}
 	return func(read bool) {
 		s.mu.Lock()

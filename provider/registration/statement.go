@@ -56,12 +56,14 @@ func (i StatementIssuer) Check() []oauth.FieldError {
 		if wrong, is := errors.AsType[*metadata.Error](err); is {
 			found.Add("jwks", "%s", wrong.Problem)
 		} else if !slices.ContainsFunc(i.keys().Keys, func(k jose.JWK) bool { return k.Public() != nil }) {
-			found.Add("jwks", "has no key that can verify a signature: it needs an RSA key of at least 2048 bits, an EC key on P-256, or an Ed25519 key")
+			found.Add("jwks", "has no key that can verify a signature: it needs an RSA key of at least 2048 bits, an EC key "+
+				"on P-256, or an Ed25519 key")
 		}
 	default:
 		u, err := url.Parse(i.KeysURI)
 		if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
-			found.Add("jwks_uri", "must be an https URL without credentials and fragment: whoever can change the keys in transit can sign any statement")
+			found.Add("jwks_uri", "must be an https URL without credentials and fragment: whoever can change the keys in "+
+				"transit can sign any statement")
 		} else if wrong := authority.Check(i.KeysURI); wrong != "" {
 			found.Add("jwks_uri", "%s", wrong)
 		}
@@ -99,11 +101,13 @@ func (p *Registrations) readStatement(ctx context.Context, statement string) ([]
 	case strings.Count(statement, ".") != 2:
 		return nil, invalidStatement("must be a signed JWT")
 	case len(p.issuers) == 0:
-		return nil, unapproved("This server trusts no issuer of software statements: leave software_statement out, and send its values as metadata.")
+		return nil, unapproved("This server trusts no issuer of software statements: leave software_statement out, and " +
+			"send its values as metadata.")
 	case len(statement) > maxStatementBytes:
 		return nil, invalidStatement("must be at most %d bytes long", maxStatementBytes)
 	}
-	why := error(invalidStatement("must be a JWT whose header has an alg of %s, the typ JWT or none, and no crit", strings.Join(jose.Algorithms(), ", ")))
+	why := error(invalidStatement("must be a JWT whose header has an alg of %s, the typ JWT or none, and no crit",
+		strings.Join(jose.Algorithms(), ", ")))
 	raw, err := jose.Verifier{
 		Algorithms: jose.Algorithms(),
 		// RFC 8725 §3.11: an access token, a logout token or a DPoP proof of the same issuer
@@ -139,7 +143,8 @@ func (p *Registrations) statementKeys(ctx context.Context, h jose.Header, unveri
 	}
 	issuer, trusted := p.issuers[name]
 	if !trusted {
-		return nil, unapproved("This server does not trust the issuer of the software statement, %s: use a statement of another issuer, or leave it out.", oauth.Clip(name, 200)), jose.ErrInvalid
+		return nil, unapproved("This server does not trust the issuer of the software statement, %s: use a statement of "+
+			"another issuer, or leave it out.", oauth.Clip(name, 200)), jose.ErrInvalid
 	}
 	keys := issuer.set.For(h)
 	if issuer.KeysURI != "" {
@@ -147,11 +152,13 @@ func (p *Registrations) statementKeys(ctx context.Context, h jose.Header, unveri
 	}
 	switch {
 	case errors.Is(err, jose.ErrInvalid), err == nil && keys == nil:
-		return nil, invalidStatement("has the kid %s and the alg %s, for which its issuer has no key", oauth.Clip(h.KeyID, 100), h.Algorithm), jose.ErrInvalid
+		return nil, invalidStatement("has the kid %s and the alg %s, for which its issuer has no key",
+			oauth.Clip(h.KeyID, 100), h.Algorithm), jose.ErrInvalid
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
 	case err != nil:
-		return nil, nil, oauth.Later(http.StatusServiceUnavailable, 10*time.Second, "This server cannot read the keys of the issuer of the software statement now. Try again in a moment.").Because(err)
+		return nil, nil, oauth.Later(http.StatusServiceUnavailable, 10*time.Second,
+			"This server cannot read the keys of the issuer of the software statement now. Try again in a moment.").Because(err)
 	}
 	return keys, invalidStatement("has a signature that does not match the key of its issuer"), nil
 }
@@ -226,5 +233,6 @@ func (p *Registrations) StatementOf(a storage.Application) Statement {
 	}
 	present := oauth.Lines(a.RedirectURIs)
 	others := slices.ContainsFunc(present, func(uri string) bool { return !slices.Contains(claims.RedirectURIs, uri) })
-	return Statement{claims.Issuer, len(present) > 0 && !others && a.Name != "" && a.Name == strings.TrimSpace(claims.Name)}
+	return Statement{claims.Issuer, len(present) > 0 && !others && a.Name != "" &&
+		a.Name == strings.TrimSpace(claims.Name)}
 }

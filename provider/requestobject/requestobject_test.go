@@ -17,7 +17,8 @@ var rules = Rules{ClientID: "client", Issuer: "https://auth.example/o"}
 // object returns the claims of a good object with changes. A nil value removes a claim.
 func object(t testing.TB, changes map[string]any) []byte {
 	t.Helper()
-	claims := map[string]any{"iss": "client", "aud": "https://auth.example/o", "client_id": "client", "exp": now + 60, "nbf": now, "response_type": "code"}
+	claims := map[string]any{"iss": "client", "aud": "https://auth.example/o", "client_id": "client", "exp": now + 60,
+		"nbf": now, "response_type": "code"}
 	maps.Copy(claims, changes)
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
 	text, err := json.Marshal(claims)
@@ -35,18 +36,21 @@ func TestParameters(t *testing.T) {
 		changes claim
 		adds    url.Values
 	}{
-		"a small object":                         {nil, nil},
-		"RFC9101/4 aud is an array":              {claim{"aud": []string{"x", "https://auth.example/o"}}, nil},
-		"times are optional":                     {claim{"exp": nil, "nbf": nil}, nil},
-		"nbf is a little ahead":                  {claim{"nbf": now + 60}, nil},
-		"a fraction of a second":                 {claim{"exp": now + 1.5}, nil},
-		"another subject":                        {claim{"sub": "somebody"}, nil},
-		"claims of JWT are no parameters":        {claim{"jti": "x", "iat": now}, nil},
-		"text":                                   {claim{"state": "a & b", "scope": "openid read"}, url.Values{"state": {"a & b"}, "scope": {"openid read"}}},
-		"OIDCCore/6.1 max_age is a number":       {claim{"max_age": 3600}, url.Values{"max_age": {"3600"}}},
-		"max_age is text":                        {claim{"max_age": "3600"}, url.Values{"max_age": {"3600"}}},
-		"OIDCCore/6.1 claims is an object":       {claim{"claims": claim{"id_token": nil}}, url.Values{"claims": {`{"id_token":null}`}}},
-		"RFC8707/2 resource is an array":         {claim{"resource": []string{"https://a", "https://b"}}, url.Values{"resource": {"https://a", "https://b"}}},
+		"a small object":                  {nil, nil},
+		"RFC9101/4 aud is an array":       {claim{"aud": []string{"x", "https://auth.example/o"}}, nil},
+		"times are optional":              {claim{"exp": nil, "nbf": nil}, nil},
+		"nbf is a little ahead":           {claim{"nbf": now + 60}, nil},
+		"a fraction of a second":          {claim{"exp": now + 1.5}, nil},
+		"another subject":                 {claim{"sub": "somebody"}, nil},
+		"claims of JWT are no parameters": {claim{"jti": "x", "iat": now}, nil},
+		"text": {claim{"state": "a & b", "scope": "openid read"},
+			url.Values{"state": {"a & b"}, "scope": {"openid read"}}},
+		"OIDCCore/6.1 max_age is a number": {claim{"max_age": 3600}, url.Values{"max_age": {"3600"}}},
+		"max_age is text":                  {claim{"max_age": "3600"}, url.Values{"max_age": {"3600"}}},
+		"OIDCCore/6.1 claims is an object": {claim{"claims": claim{"id_token": nil}},
+			url.Values{"claims": {`{"id_token":null}`}}},
+		"RFC8707/2 resource is an array": {claim{"resource": []string{"https://a", "https://b"}},
+			url.Values{"resource": {"https://a", "https://b"}}},
 		"resource is text":                       {claim{"resource": "https://a"}, url.Values{"resource": {"https://a"}}},
 		"resource is empty":                      {claim{"resource": []string{}}, nil},
 		"an unknown parameter":                   {claim{"x": "y"}, url.Values{"x": {"y"}}},
@@ -144,7 +148,8 @@ func TestBoundedObjects(t *testing.T) {
 
 // Whatever the claims are, a parameter is text of the object, and the client is the right one.
 func FuzzParameters(f *testing.F) {
-	for _, changes := range []claim{nil, {"resource": []string{"https://a"}}, {"claims": claim{"userinfo": nil}}, {"max_age": 1}, {"request": "x"}, {"aud": []any{1}}, {"exp": -1e9}} {
+	for _, changes := range []claim{nil, {"resource": []string{"https://a"}}, {"claims": claim{"userinfo": nil}},
+		{"max_age": 1}, {"request": "x"}, {"aud": []any{1}}, {"exp": -1e9}} {
 		f.Add(object(f, changes))
 	}
 	f.Add([]byte(`{"a":1,"a":2}`))
@@ -156,7 +161,8 @@ func FuzzParameters(f *testing.F) {
 			}
 			return
 		}
-		if !json.Valid(raw) || got.Get("client_id") != "client" || got.Has("request") || got.Has("request_uri") || got.Has("exp") {
+		if !json.Valid(raw) || got.Get("client_id") != "client" || got.Has("request") || got.Has("request_uri") ||
+			got.Has("exp") {
 			t.Errorf("%q is read as %v", raw, got)
 		}
 		for name, values := range got {

@@ -53,11 +53,14 @@ func (p *Resources) Requested(ctx context.Context, a storage.Application, values
 		case wrong != "":
 			return Audience{}, invalidTarget("The value of resource %s.", wrong)
 		case r == nil && defaulted:
-			return Audience{}, invalidTarget("The default resource of this application, %s, does not exist any more: change it on the page of the application.", value)
+			return Audience{}, invalidTarget("The default resource of this application, %s, does not exist any more: change "+
+				"it on the page of the application.", value)
 		case r == nil:
-			return Audience{}, invalidTarget("There is no resource %s on this server: an administrator can add it.", oauth.Clip(value, 200))
+			return Audience{}, invalidTarget("There is no resource %s on this server: an administrator can add it.",
+				oauth.Clip(value, 200))
 		case len(own) > 0 && !slices.ContainsFunc(own, func(uri string) bool { return indicator.Same(uri, r.URI) }):
-			return Audience{}, invalidTarget("This application may not request the resource %s: its registration lists its resources.", r.URI)
+			return Audience{}, invalidTarget("This application may not request the resource %s: its registration lists its "+
+				"resources.", r.URI)
 		}
 		audience.add(r)
 	}
@@ -74,11 +77,13 @@ func (p *Resources) Granted(ctx context.Context, stored string) (Audience, error
 // Signed returns the audience of a signed token, as Granted does. uris are those of its aud, by
 // line.
 func (p *Resources) Signed(ctx context.Context, uris string, issued int64) (Audience, error) {
-	return p.existing(ctx, uris, func(r *storage.Resource, _ string) bool { return r.Generation == "" || r.CreatedAt <= issued })
+	return p.existing(ctx, uris,
+		func(r *storage.Resource, _ string) bool { return r.Generation == "" || r.CreatedAt <= issued })
 }
 
 // existing returns those resources of a stored text that exist, and are still the same.
-func (p *Resources) existing(ctx context.Context, stored string, same func(r *storage.Resource, generation string) bool) (Audience, error) {
+func (p *Resources) existing(ctx context.Context, stored string,
+	same func(r *storage.Resource, generation string) bool) (Audience, error) {
 	audience := p.audience()
 	if stored == "" {
 		return audience.orServer(), nil
@@ -225,7 +230,8 @@ func (t Audience) Narrow(values []string) (Audience, error) {
 			r = t.find(indicator.Sibling(key)) // as for Requested
 		}
 		if r == nil {
-			return Audience{}, invalidTarget("The resource %s was not granted: the authorization request must name it with the parameter resource.", oauth.Clip(value, 200))
+			return Audience{}, invalidTarget("The resource %s was not granted: the authorization request must name it with "+
+				"the parameter resource.", oauth.Clip(value, 200))
 		}
 		narrowed.add(r)
 	}
@@ -235,12 +241,14 @@ func (t Audience) Narrow(values []string) (Audience, error) {
 // HasScope reports whether a grant for this audience may have a scope: at least one resource has
 // it. The scopes of OpenID Connect are about the person and the grant, and not about a resource.
 func (t Audience) HasScope(name string) bool {
-	return t.rules.IsIdentityScope(name) || slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return t.has(r, name) })
+	return t.rules.IsIdentityScope(name) ||
+		slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return t.has(r, name) })
 }
 
 // SharesScope reports whether a token for this audience may have a scope: every resource has it.
 func (t Audience) SharesScope(name string) bool {
-	return t.rules.IsIdentityScope(name) || !slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return !t.has(r, name) })
+	return t.rules.IsIdentityScope(name) ||
+		!slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return !t.has(r, name) })
 }
 
 // has reports whether a resource has a scope that is no identity scope.
@@ -337,10 +345,12 @@ func (t Audience) Issues(a storage.Application) (storage.Application, error) {
 		// FAPI 2.0 Security Profile §5.4.1: the algorithm is one of the profile. The resource may
 		// verify no other one than its own, so the token is not signed by another one instead.
 		if wanted == policy.FormatJWT && r.Algorithm != "" && len(policy.Algorithms(a, []string{r.Algorithm})) == 0 {
-			return a, invalidTarget("The access tokens for the resource %s are signed by %s, which the profile of this application does not allow: an administrator can change the algorithm of the resource.", r.URI, r.Algorithm)
+			return a, invalidTarget("The access tokens for the resource %s are signed by %s, which the profile of this "+
+				"application does not allow: an administrator can change the algorithm of the resource.", r.URI, r.Algorithm)
 		}
 		if i > 0 && (wanted != format || wanted == policy.FormatJWT && by != algorithm) {
-			return a, invalidTarget("One token cannot be for all these resources, because their tokens have different formats: request a token for each, with one parameter resource.")
+			return a, invalidTarget("One token cannot be for all these resources, because their tokens have different " +
+				"formats: request a token for each, with one parameter resource.")
 		}
 		format, algorithm = wanted, by
 	}

@@ -41,12 +41,14 @@ func TestToApprove(t *testing.T) {
 
 func TestTypOfAnAudience(t *testing.T) {
 	self := &storage.Resource{Key: "https://auth.example/", URI: "https://auth.example"}
-	strict, lenient, other := &storage.Resource{Key: "urn:a"}, &storage.Resource{Key: "urn:b", JWTTyp: TypJWT}, &storage.Resource{Key: "urn:c", JWTTyp: TypJWT}
+	strict, lenient, other := &storage.Resource{Key: "urn:a"}, &storage.Resource{Key: "urn:b", JWTTyp: TypJWT},
+		&storage.Resource{Key: "urn:c", JWTTyp: TypJWT}
 	type of = []*storage.Resource
 	for _, test := range []struct {
 		of   of
 		want string
-	}{{of{self}, "at+jwt"}, {of{strict}, "at+jwt"}, {of{lenient}, "JWT"}, {of{lenient, other}, "JWT"}, {of{lenient, strict}, "at+jwt"}, {of{strict, lenient}, "at+jwt"}, {of{self, lenient}, "at+jwt"}} {
+	}{{of{self}, "at+jwt"}, {of{strict}, "at+jwt"}, {of{lenient}, "JWT"}, {of{lenient, other}, "JWT"},
+		{of{lenient, strict}, "at+jwt"}, {of{strict, lenient}, "at+jwt"}, {of{self, lenient}, "at+jwt"}} {
 		if got := (Audience{self: self, of: test.of}).Typ(); got != test.want {
 			t.Errorf("%v: %s, want %s", test.of, got, test.want)
 		}

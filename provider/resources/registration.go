@@ -46,12 +46,15 @@ type Registration struct {
 }
 
 func (r Registration) record() storage.Resource {
-	return storage.Resource{Key: indicator.Normal(r.URI), URI: r.URI, Name: r.Name, Scopes: strings.Join(r.Scopes, " "), TokenFormat: r.TokenFormat,
-		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: storage.NewIntrospectors(oauth.Union(nil, r.Introspectors)), Constrained: r.Constrained, JWTTyp: typOf(r.JWTTyp)}
+	return storage.Resource{Key: indicator.Normal(r.URI), URI: r.URI, Name: r.Name, Scopes: strings.Join(r.Scopes, " "),
+		TokenFormat: r.TokenFormat,
+		Lifetime:    r.Lifetime, Algorithm: r.Algorithm,
+		Introspectors: storage.NewIntrospectors(oauth.Union(nil, r.Introspectors)), Constrained: r.Constrained,
+		JWTTyp: typOf(r.JWTTyp)}
 }
 
-// The typ of signed access tokens. RFC 9068 §2.1 requires at+jwt, so it is used if nothing is set. Some libraries accept only
-// JWT, which RFC 7519 §5.1 recommends for JWTs of no particular kind.
+// The typ of signed access tokens. RFC 9068 §2.1 requires at+jwt, so it is used if nothing is set. Some libraries
+// accept only JWT, which RFC 7519 §5.1 recommends for JWTs of no particular kind.
 const (
 	TypAccessToken = "at+jwt"
 	TypJWT         = "JWT"
@@ -123,7 +126,8 @@ func (p *Resources) Add(ctx context.Context, actor policy.Actor, r Registration)
 	}
 	// What was issued for a deleted resource with this URI does not come back to life.
 	made.CreatedAt, made.Generation = oauth.Now(), seal.Identifier()
-	err = p.store.AddResource(events.Attach(ctx, events.Event{Kind: events.ResourceAdded, Object: events.Resource(made)}), made, mostResources)
+	err = p.store.AddResource(events.Attach(ctx, events.Event{Kind: events.ResourceAdded, Object: events.Resource(made)}),
+		made, mostResources)
 	switch {
 	case errors.Is(err, storage.ErrConflict):
 		found.Add("uri", "There is already a resource with this URI.")
@@ -168,16 +172,22 @@ func (p *Resources) Delete(ctx context.Context, actor policy.Actor, uri string) 
 		found.Add("uri", "This resource comes from the configuration: remove it from RESOURCES.")
 		return found
 	}
-	return oauth.Stored(p.store.DeleteResource(events.Attach(ctx, events.Event{Kind: events.ResourceDeleted, Object: events.Resource(r.Resource)}), r.Key))
+	return oauth.Stored(
+		p.store.DeleteResource(events.Attach(ctx,
+			events.Event{Kind: events.ResourceDeleted, Object: events.Resource(r.Resource)}), r.Key))
 }
 
 // changeEvents returns the event of a change of a resource, with the names of what changes. It returns none if
 // nothing changes.
 func changeEvents(was, now storage.Resource) []events.Event {
-	names := events.Names(events.Field{Name: "name", Is: was.Name != now.Name}, events.Field{Name: "scopes", Is: was.Scopes != now.Scopes},
-		events.Field{Name: "token_format", Is: was.TokenFormat != now.TokenFormat}, events.Field{Name: "access_token_lifetime", Is: was.Lifetime != now.Lifetime},
-		events.Field{Name: "algorithm", Is: was.Algorithm != now.Algorithm}, events.Field{Name: "introspectors", Is: was.Introspectors != now.Introspectors},
-		events.Field{Name: "sender_constrained", Is: was.Constrained != now.Constrained}, events.Field{Name: "jwt_typ", Is: was.JWTTyp != now.JWTTyp})
+	names := events.Names(events.Field{Name: "name", Is: was.Name != now.Name},
+		events.Field{Name: "scopes", Is: was.Scopes != now.Scopes},
+		events.Field{Name: "token_format", Is: was.TokenFormat != now.TokenFormat},
+		events.Field{Name: "access_token_lifetime", Is: was.Lifetime != now.Lifetime},
+		events.Field{Name: "algorithm", Is: was.Algorithm != now.Algorithm},
+		events.Field{Name: "introspectors", Is: was.Introspectors != now.Introspectors},
+		events.Field{Name: "sender_constrained", Is: was.Constrained != now.Constrained},
+		events.Field{Name: "jwt_typ", Is: was.JWTTyp != now.JWTTyp})
 	if names == "" {
 		return nil
 	}
@@ -239,7 +249,8 @@ func Check(r Registration, rules *policy.Rules, server string, others []Registra
 			found.Add("scopes", "Remove the scope introspection: only this server reads it.")
 		case rules.IsIdentityScope(name):
 			// A scope about the person means the same at each resource, so it cannot protect one of them.
-			found.Add("scopes", "The scope %q belongs to OpenID Connect, and every resource has it: remove it, or use another name for the scope of this API. With OIDC_ENABLED: false, it is a scope like any other.", oauth.Clip(name, 80))
+			found.Add("scopes", "The scope %q belongs to OpenID Connect, and every resource has it: remove it, or use another "+
+				"name for the scope of this API. With OIDC_ENABLED: false, it is a scope like any other.", oauth.Clip(name, 80))
 		case !slices.Contains(rules.ScopeNames(), name):
 			offered := slices.DeleteFunc(slices.Clone(may.Scopes), rules.IsIdentityScope)
 			found.Add("scopes", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(offered))
@@ -257,7 +268,8 @@ func Check(r Registration, rules *policy.Rules, server string, others []Registra
 		found.Add("access_token_lifetime", "Use a number of seconds from 1 to %d, or leave it empty.", most)
 	}
 	if r.Algorithm != "" && !slices.Contains(jose.Algorithms(), r.Algorithm) {
-		found.Add("algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(r.Algorithm, 40), oauth.OneOf(jose.Algorithms()))
+		found.Add("algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(r.Algorithm, 40),
+			oauth.OneOf(jose.Algorithms()))
 	} else if r.Algorithm != "" && r.TokenFormat == policy.FormatOpaque {
 		found.Add("algorithm", "Only tokens in the format jwt are signed.")
 	}

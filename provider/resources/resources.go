@@ -41,8 +41,10 @@ type Resources struct {
 }
 
 // New makes the component. It returns an Invalid for a mistake in a configured resource.
-func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, changes *copies.Changes) (*Resources, error) {
-	p := &Resources{config: config, rules: rules, store: store, keys: ring, self: &storage.Resource{Key: indicator.Normal(config.Server), URI: config.Server},
+func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring,
+	changes *copies.Changes) (*Resources, error) {
+	p := &Resources{config: config, rules: rules, store: store, keys: ring,
+		self: &storage.Resource{Key: indicator.Normal(config.Server), URI: config.Server},
 		copy: copies.New(1, changes, resourcesChanged)}
 	for i, r := range config.Configured {
 		err := Check(r, rules, config.Server, config.Configured[:i]).Err()

@@ -15,7 +15,8 @@ func TestSet(t *testing.T) {
 	self := resource("https://server.example", "server", "")
 	s := newSet(&self,
 		[]storage.Resource{resource("https://API.example", "configured", storage.NewIntrospectors([]string{"a", "b c"}))},
-		[]storage.Resource{resource("https://api.example/", "stored", "c"), resource("https://other.example/v1", "other", "d"), resource("https://SERVER.example/", "added before", "")})
+		[]storage.Resource{resource("https://api.example/", "stored", "c"),
+			resource("https://other.example/v1", "other", "d"), resource("https://SERVER.example/", "added before", "")})
 	for uri, want := range map[string]string{
 		"https://API.example":          "configured",
 		"https://api.example/":         "configured",
@@ -38,7 +39,8 @@ func TestSet(t *testing.T) {
 			t.Errorf("%q is %q, want %q", uri, got, want)
 		}
 	}
-	for uri, want := range map[string]string{"https://other.example/v1/": "other", "https://other.example/v1": "other", "https://other.example/v1//": "", "https://other.example/": ""} {
+	for uri, want := range map[string]string{"https://other.example/v1/": "other", "https://other.example/v1": "other",
+		"https://other.example/v1//": "", "https://other.example/": ""} {
 		got := ""
 		if r := s.requested(uri); r != nil {
 			got = r.Name
@@ -52,10 +54,12 @@ func TestSet(t *testing.T) {
 		listed = append(listed, r.Name)
 	}
 	// The one that is now the server stays in the list: somebody must be able to delete it.
-	if want := []string{"configured", "other", "added before"}; len(listed) != len(want) || listed[0] != want[0] || listed[1] != want[1] || listed[2] != want[2] {
+	if want := []string{"configured", "other", "added before"}; len(listed) != len(want) || listed[0] != want[0] ||
+		listed[1] != want[1] || listed[2] != want[2] {
 		t.Errorf("the list is %q, want %q", listed, want)
 	}
-	for id, want := range map[string]bool{"a": true, "b c": true, "d": true, "b": false, "c": false, "": false, "a b": false} {
+	for id, want := range map[string]bool{"a": true, "b c": true, "d": true, "b": false, "c": false, "": false,
+		"a b": false} {
 		if s.introspectors[id] != want {
 			t.Errorf("%q introspects: %v, want %v", id, !want, want)
 		}
@@ -70,7 +74,8 @@ func TestIntrospector(t *testing.T) {
 	} {
 		r := resource("https://api.example", "", list)
 		audience := Audience{self: new(storage.Resource), of: []*storage.Resource{&r}}
-		for id, want := range map[string]bool{"first": true, "urn:my second": true, "firs": false, "first2": false, "second": false, "urn:my": false, "": false} {
+		for id, want := range map[string]bool{"first": true, "urn:my second": true, "firs": false, "first2": false,
+			"second": false, "urn:my": false, "": false} {
 			if audience.KnownTo(id, false).Empty() == want {
 				t.Errorf("%q: %q introspects: %v, want %v", list, id, !want, want)
 			}
@@ -81,7 +86,8 @@ func TestIntrospector(t *testing.T) {
 // What was issued for a stored resource stays valid when the operator writes the resource into the
 // configuration.
 func TestConfiguredResourceInheritsGeneration(t *testing.T) {
-	configured, stored, self := resource("https://api.example/", "configured", ""), resource("https://api.example/", "stored", ""), resource("https://server.example", "server", "")
+	configured, stored, self := resource("https://api.example/", "configured", ""),
+		resource("https://api.example/", "stored", ""), resource("https://server.example", "server", "")
 	stored.Generation, stored.CreatedAt = "g", 100
 	list := []storage.Resource{configured}
 	got := newSet(&self, list, []storage.Resource{stored}).resource("https://api.example")

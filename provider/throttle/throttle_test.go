@@ -54,7 +54,8 @@ func TestThrottle(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		th.left(Try{Kind: 0, Key: "c", Wide: ""})
 		for range 20 {
-			if _, wait := th.Take(Try{Kind: 0, Key: "d", Wide: ""}, a, Try{Kind: 0, Key: "c", Wide: ""}, b); wait != 10*time.Second {
+			if _, wait := th.Take(Try{Kind: 0, Key: "d", Wide: ""}, a, Try{Kind: 0, Key: "c", Wide: ""},
+				b); wait != 10*time.Second {
 				t.Error("wait for", wait)
 			}
 		}
@@ -142,54 +143,58 @@ func TestThrottleIsBounded(t *testing.T) {
 			t.Error(n, "counters, want those that are new")
 		}
 	})
-	begin(t, "where all are exhausted, who is new is counted with the neighbours and nobody else", func(t *testing.T, th *Throttle) {
-		flood(th, "attacker", 10*most, 3)
-		if n := th.left(Try{Kind: 0, Key: "another of them", Wide: "attacker"}); n != 0 {
-			t.Error(n, "tries of one more of the attacker's")
-		}
-		if n := th.left(victim); n != 3 {
-			t.Error(n, "tries from elsewhere")
-		}
-		if n := th.left(Try{Kind: 0, Key: "neighbour", Wide: "home"}); n != 0 {
-			t.Error(n, "more tries of the same neighbours")
-		}
-		time.Sleep(10 * time.Second) // each has a try again, so one of them can go
-		if n := th.left(Try{Kind: 0, Key: "new", Wide: "attacker"}); n != 3 {
-			t.Error(n, "tries of who is new")
-		}
-	})
-	begin(t, "where the wider counters are exhausted too, who is new waits and who is known does not", func(t *testing.T, th *Throttle) {
-		giveBack, _ := th.Take(victim)
-		for i := range 2 * most { // the victim's counter has two tries left, so it is replaced first
-			th.left(Try{Kind: 0, Key: fmt.Sprint("attacker", i), Wide: fmt.Sprint("net", i)})
-		}
-		for i := range 10 * most {
-			th.left(Try{Kind: 0, Key: fmt.Sprint("more", i), Wide: fmt.Sprint("net", i)})
-		}
-		if _, wait := th.Take(Try{Kind: 0, Key: "new", Wide: "new"}); wait <= 0 || wait > 10*time.Second {
-			t.Error("who is new waits for", wait)
-		}
-		if n := th.Size(); n > most+most/8 {
-			t.Error(n, "counters")
-		}
-		giveBack() // its counter was replaced, so this has no effect
-		for i := range most {
-			if th.left(Try{Kind: 0, Key: fmt.Sprint("attacker", i), Wide: "x"}) != 0 {
-				t.Fatal("a try came from nowhere")
+	begin(t, "where all are exhausted, who is new is counted with the neighbours and nobody else",
+		func(t *testing.T, th *Throttle) {
+			flood(th, "attacker", 10*most, 3)
+			if n := th.left(Try{Kind: 0, Key: "another of them", Wide: "attacker"}); n != 0 {
+				t.Error(n, "tries of one more of the attacker's")
 			}
-		}
-	})
-	begin(t, "a try that needs two new counters where there is room for one takes neither", func(t *testing.T, th *Throttle) {
-		flood(th, "attacker", most-1, 3)
-		one := New(1, Limit{Tries: 1, Refill: time.Minute})
-		_, wait := one.Take(Try{Kind: 0, Key: "a", Wide: "a"}, Try{Kind: 0, Key: "b", Wide: "a"}, Try{Kind: 0, Key: "c", Wide: "a"})
-		if wait == 0 {
-			t.Error("it is taken")
-		}
-		if n := one.Size(); n != 0 {
-			t.Error(n, "counters are left of it")
-		}
-	})
+			if n := th.left(victim); n != 3 {
+				t.Error(n, "tries from elsewhere")
+			}
+			if n := th.left(Try{Kind: 0, Key: "neighbour", Wide: "home"}); n != 0 {
+				t.Error(n, "more tries of the same neighbours")
+			}
+			time.Sleep(10 * time.Second) // each has a try again, so one of them can go
+			if n := th.left(Try{Kind: 0, Key: "new", Wide: "attacker"}); n != 3 {
+				t.Error(n, "tries of who is new")
+			}
+		})
+	begin(t, "where the wider counters are exhausted too, who is new waits and who is known does not",
+		func(t *testing.T, th *Throttle) {
+			giveBack, _ := th.Take(victim)
+			for i := range 2 * most { // the victim's counter has two tries left, so it is replaced first
+				th.left(Try{Kind: 0, Key: fmt.Sprint("attacker", i), Wide: fmt.Sprint("net", i)})
+			}
+			for i := range 10 * most {
+				th.left(Try{Kind: 0, Key: fmt.Sprint("more", i), Wide: fmt.Sprint("net", i)})
+			}
+			if _, wait := th.Take(Try{Kind: 0, Key: "new", Wide: "new"}); wait <= 0 || wait > 10*time.Second {
+				t.Error("who is new waits for", wait)
+			}
+			if n := th.Size(); n > most+most/8 {
+				t.Error(n, "counters")
+			}
+			giveBack() // its counter was replaced, so this has no effect
+			for i := range most {
+				if th.left(Try{Kind: 0, Key: fmt.Sprint("attacker", i), Wide: "x"}) != 0 {
+					t.Fatal("a try came from nowhere")
+				}
+			}
+		})
+	begin(t, "a try that needs two new counters where there is room for one takes neither",
+		func(t *testing.T, th *Throttle) {
+			flood(th, "attacker", most-1, 3)
+			one := New(1, Limit{Tries: 1, Refill: time.Minute})
+			_, wait := one.Take(Try{Kind: 0, Key: "a", Wide: "a"}, Try{Kind: 0, Key: "b", Wide: "a"},
+				Try{Kind: 0, Key: "c", Wide: "a"})
+			if wait == 0 {
+				t.Error("it is taken")
+			}
+			if n := one.Size(); n != 0 {
+				t.Error(n, "counters are left of it")
+			}
+		})
 }
 
 // A try costs no more when the memory is full.
@@ -205,7 +210,9 @@ func BenchmarkThrottleFull(b *testing.B) {
 }
 
 func TestSite(t *testing.T) {
-	for address, want := range map[string]string{"192.0.2.1": "192.0.2.0/24", "::ffff:192.0.2.1": "192.0.2.0/24", "64:ff9b::192.0.2.1": "192.0.2.0/24", "64:ff9b::198.51.100.1": "198.51.100.0/24", "2001:db8:1:2::1": "2001:db8:1::/48", "2001:db8:1:ffff::1": "2001:db8:1::/48", "": ""} {
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.0/24", "::ffff:192.0.2.1": "192.0.2.0/24",
+		"64:ff9b::192.0.2.1": "192.0.2.0/24", "64:ff9b::198.51.100.1": "198.51.100.0/24",
+		"2001:db8:1:2::1": "2001:db8:1::/48", "2001:db8:1:ffff::1": "2001:db8:1::/48", "": ""} {
 		if got := Site(address); got != want {
 			t.Errorf("%q is in %q, want %q", address, got, want)
 		}
@@ -214,9 +221,12 @@ func TestSite(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	for address, want := range map[string][2]string{
-		"192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "::ffff:192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "2001:db8:1:2::1": {"2001:db8:1:2::/64", "2001:db8::/32"},
-		"2001:db8:0:0:ffff::1": {"2001:db8::/64", "2001:db8::/32"}, "fe80::1%eth0": {"fe80::/64", "fe80::/32"}, "::1": {"::/64", "::/32"},
-		"64:ff9b::192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "64:ff9b:1::192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, // RFC 6052, RFC 8215
+		"192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "::ffff:192.0.2.1": {"192.0.2.1", "192.0.0.0/16"},
+		"2001:db8:1:2::1":      {"2001:db8:1:2::/64", "2001:db8::/32"},
+		"2001:db8:0:0:ffff::1": {"2001:db8::/64", "2001:db8::/32"}, "fe80::1%eth0": {"fe80::/64", "fe80::/32"},
+		"::1": {"::/64", "::/32"},
+		// RFC 6052, RFC 8215
+		"64:ff9b::192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "64:ff9b:1::192.0.2.1": {"192.0.2.1", "192.0.0.0/16"},
 		"": {"", ""}, "@": {"@", "@"}, "192.0.2.1:80": {"192.0.2.1:80", "192.0.2.1:80"},
 	} {
 		if got := [2]string{Network(address), WideNetwork(address)}; got != want {
@@ -234,7 +244,8 @@ func TestSiteHasTheTriesOfAFewNetworks(t *testing.T) {
 	} {
 		t.Run(site.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				th := New(most, Limit{Tries: tries, Refill: 10 * time.Second}, Limit{Tries: tries, Refill: 10 * time.Second, Site: 2, SiteRefill: time.Minute})
+				th := New(most, Limit{Tries: tries, Refill: 10 * time.Second},
+					Limit{Tries: tries, Refill: 10 * time.Second, Site: 2, SiteRefill: time.Minute})
 				for kind, want := range []int{SiteShare * tries, 2 * tries} {
 					flood := func() (n int) {
 						for i := range 250 {

@@ -28,7 +28,8 @@ type AccessToken struct {
 
 // newAccess makes an access token of a token family, in the format that its audience
 // wants.
-func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string, audience resources.Audience, from Source) (AccessToken, error) {
+func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string,
+	audience resources.Audience, from Source) (AccessToken, error) {
 	at := from.At
 	a, err := audience.Issues(a)
 	if err != nil {
@@ -42,7 +43,8 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 		return p.SignAccess(ctx, a, f, scope, audience, at, end)
 	}
 	text := from.AccessToken()
-	row := storage.Token{Digest: seal.Digest(text), GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a), Resource: audience.Stored(), CNF: string(f.Bound)}
+	row := storage.Token{Digest: seal.Digest(text), GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end,
+		ChargedTo: policy.ChargedTo(a), Resource: audience.Stored(), CNF: string(f.Bound)}
 	return AccessToken{text, end, []storage.Token{row}}, nil
 }
 
@@ -50,7 +52,8 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 // issues tokens. The token belongs to a token family or, if the Family is empty, to the
 // application itself. The subject is its only claim about the person, because the client
 // can read it (RFC 9068 §6).
-func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family, scope string, audience resources.Audience, at, end int64) (AccessToken, error) {
+func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family, scope string,
+	audience resources.Audience, at, end int64) (AccessToken, error) {
 	algorithm := AccessAlgorithm(a)
 	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {
@@ -62,7 +65,8 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	if key.ExpiresAt > 0 {
 		end = min(end, key.ExpiresAt)
 	}
-	claims := jose.Claims{"iss": p.config.Issuer, "aud": oneOrList(audience.URIs()), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
+	claims := jose.Claims{"iss": p.config.Issuer, "aud": oneOrList(audience.URIs()), "client_id": a.ClientID,
+		"scope": scope, "iat": at, "exp": end}
 	if f.GrantID == "" {
 		// RFC 9068 §2.2: if no person is involved, the subject is the client.
 		claims["sub"], claims["jti"] = a.ClientID, p.sealJTI(ofApplication, a.ID+":"+strconv.FormatInt(a.Generation, 10))
@@ -136,7 +140,9 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (Found, error) {
 	if err != nil {
 		return token, err
 	}
-	a := storage.Application{ClientID: token.ClientID, Origin: token.Origin, MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
+	a := storage.Application{ClientID: token.ClientID, Origin: token.Origin, MayIntrospect: token.MayIntrospect,
+		Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive,
+		OwnerAdministrator: token.OwnerAdministrator}
 	scope := oauth.Narrow(strings.Fields(token.Scope), p.rules.AllowedScopes(a))
 	token.Scope, token.unusable = strings.Join(scope, " "), p.rules.WhySuspended(a) != "" || len(scope) == 0
 	may := p.rules.AllowanceOf(a)
@@ -217,10 +223,12 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	return token, err
 }
 
-// isAccess reports whether claims that this server has signed are those of an access token, whatever the typ of the JWT is.
+// isAccess reports whether claims that this server has signed are those of an access token, whatever the typ of the JWT
+// is.
 //
-// RFC 8725 §3.12: JWTs of different kinds have different required claims. RFC 9068 §2.2 requires client_id and jti in an
-// access token. No other JWT of this server has client_id, and only access tokens have a jti that findSigned can open.
+// RFC 8725 §3.12: JWTs of different kinds have different required claims. RFC 9068 §2.2 requires client_id and jti in
+// an access token. No other JWT of this server has client_id, and only access tokens have a jti that findSigned can
+// open.
 func isAccess(claims jose.Claims) bool { return claims.Text("client_id") != "" }
 
 // resourceOf returns the audience of a signed token, by line, which is empty if the token is for

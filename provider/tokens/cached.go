@@ -23,7 +23,8 @@ func (p *Tokens) token(ctx context.Context, text string) (Found, error) {
 // tokenChanged reports whether a record that a copied token depends on has changed.
 func tokenChanged(c *copies.Changes, read time.Time, t *Found) bool {
 	return c.Has(storage.OfToken, &t.Digest, read) || c.Has(storage.OfApplication, &t.Application, read) ||
-		c.Has(storage.OfGrant, t.GrantID, read) || c.Has(storage.OfUser, t.UserID, read) || c.Has(storage.OfUser, t.OwnerID, read) || c.Has(storage.OfSession, t.SessionID, read) ||
+		c.Has(storage.OfGrant, t.GrantID, read) || c.Has(storage.OfUser, t.UserID, read) ||
+		c.Has(storage.OfUser, t.OwnerID, read) || c.Has(storage.OfSession, t.SessionID, read) ||
 		t.name != "" && c.Has(storage.OfKeys, new(string), read) // the change does not name a key
 }
 

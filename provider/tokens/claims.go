@@ -31,7 +31,8 @@ type ClaimRequest struct {
 // scopeClaims lists the claims that each scope requests (OIDC Core §5.4). The scope
 // groups is our own.
 var scopeClaims = map[string][]string{
-	"profile": {"name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale", "updated_at"},
+	"profile": {"name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
+		"website", "gender", "birthdate", "zoneinfo", "locale", "updated_at"},
 	"email":   {"email", "email_verified"},
 	"address": {"address"},
 	"phone":   {"phone_number", "phone_number_verified"},
@@ -117,7 +118,9 @@ func allClaims(u storage.User) (map[string]any, error) {
 	}
 	all["preferred_username"] = u.Username
 	all["updated_at"] = max(u.UpdatedAt, u.CreatedAt)
-	for name, value := range map[string]string{"name": strings.Join(strings.Fields(u.FirstName+" "+profile.MiddleName+" "+u.LastName), " "), "given_name": u.FirstName, "family_name": u.LastName, "email": u.Email} {
+	for name, value := range map[string]string{
+		"name":       strings.Join(strings.Fields(u.FirstName+" "+profile.MiddleName+" "+u.LastName), " "),
+		"given_name": u.FirstName, "family_name": u.LastName, "email": u.Email} {
 		if value != "" {
 			all[name] = value
 		}
@@ -133,7 +136,8 @@ func allClaims(u storage.User) (map[string]any, error) {
 
 // addClaims adds the claims that the scopes and the claims parameter request, if they
 // are known.
-func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string, asked map[string]*ClaimRequest) error {
+func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string,
+	asked map[string]*ClaimRequest) error {
 	var names []string
 	for _, scope := range scopes {
 		names = append(names, scopeClaims[scope]...)

@@ -9,7 +9,8 @@ import (
 // another refresh token makes other tokens.
 func TestDerivedTokens(t *testing.T) {
 	seen := map[string]string{}
-	for _, from := range []struct{ token, salt string }{{"mrt_one", "salt"}, {"mrt_one", "other salt"}, {"mrt_two", "salt"}} {
+	for _, from := range []struct{ token, salt string }{{"mrt_one", "salt"}, {"mrt_one", "other salt"},
+		{"mrt_two", "salt"}} {
 		source := Derived(from.token, from.salt, 1)
 		again := Derived(from.token, from.salt, 1)
 		access, refresh := source.AccessToken(), source.RefreshToken()

@@ -56,15 +56,19 @@ type Family struct {
 // FamilyOf returns the token family of a stored authorization grant. Its new tokens are bound to
 // bound.
 func FamilyOf(g *storage.Grant, bound possession.Binding) Family {
-	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime, g.ACR, g.AMR, bound}
+	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime, g.ACR,
+		g.AMR, bound}
 }
 
 // GrantBy returns an authorization grant of this type that a person gives an application in
 // a session. It also returns turnOf the application if the application must be notified
 // of the logout (OIDC Back-Channel §2.3), and "" otherwise.
-func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Application, scopes []string) (g storage.Grant, owner string) {
-	g = storage.Grant{ID: seal.Random(16), GrantType: grantType, ApplicationID: a.ID, UserID: s.User.ID, SessionID: s.Session.ID,
-		Scope: strings.Join(scopes, " "), AuthTime: s.Session.AuthTime, AMR: s.Session.AMR, ACR: acr.Of(s.Session.AMR), CreatedAt: oauth.Now(), Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Generation: a.Generation}
+func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Application,
+	scopes []string) (g storage.Grant, owner string) {
+	g = storage.Grant{ID: seal.Random(16), GrantType: grantType, ApplicationID: a.ID, UserID: s.User.ID,
+		SessionID: s.Session.ID,
+		Scope:     strings.Join(scopes, " "), AuthTime: s.Session.AuthTime, AMR: s.Session.AMR, ACR: acr.Of(s.Session.AMR),
+		CreatedAt: oauth.Now(), Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Generation: a.Generation}
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") {
 		return g, "" // it does not depend on the session
 	}
@@ -90,7 +94,8 @@ func turnOf(a storage.Application) string {
 // the given scope and audience, and the refresh token has the whole scope and audience of
 // the family (RFC 8707 §2.2). The refresh token expires when it is not used for its
 // lifetime, and at the latest with the family.
-func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, scope []string, audience resources.Audience, from Source) (Pair, error) {
+func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, scope []string,
+	audience resources.Audience, from Source) (Pair, error) {
 	at := from.At
 	narrowed := strings.Join(scope, " ")
 	access, err := p.newAccess(ctx, a, f, narrowed, audience, from)
@@ -109,8 +114,11 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 		refreshEnd = min(refreshEnd, f.SessionEndsAt)
 	}
 	return Pair{
-		Answer:    &TokenResponse{AccessToken: access.Text, ExpiresIn: max(0, access.End-oauth.Now()), Scope: narrowed, RefreshToken: refresh},
-		Tokens:    append(access.rows, storage.Token{Digest: seal.Digest(refresh), Refresh: true, GrantID: &f.GrantID, Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a), Resource: f.Resource, CNF: string(bound)}),
+		Answer: &TokenResponse{AccessToken: access.Text, ExpiresIn: max(0, access.End-oauth.Now()), Scope: narrowed,
+			RefreshToken: refresh},
+		Tokens: append(access.rows, storage.Token{Digest: seal.Digest(refresh), Refresh: true, GrantID: &f.GrantID,
+			Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a), Resource: f.Resource,
+			CNF: string(bound)}),
 		ExpiresAt: max(access.End, refreshEnd),
 	}, nil
 }

@@ -45,7 +45,8 @@ func TestGrantBySession(t *testing.T) {
 		{false, "openid", 0, address, nil, ""},
 	} {
 		p := &Tokens{config: Config{OpenID: test.openID}, rules: policy.New(policy.Settings{OpenID: test.openID})}
-		g, notified := p.GrantBy(&storage.SignedIn{Session: storage.Session{ExpiresAt: 7}}, "any", storage.Application{ID: "app", OwnerID: test.owner, BackchannelURI: test.backchannel}, strings.Fields(test.scopes))
+		g, notified := p.GrantBy(&storage.SignedIn{Session: storage.Session{ExpiresAt: 7}}, "any",
+			storage.Application{ID: "app", OwnerID: test.owner, BackchannelURI: test.backchannel}, strings.Fields(test.scopes))
 		if g.SessionEndsAt != test.ends || notified != test.notified || g.Scope != test.scopes {
 			t.Errorf("%+v: it ends at %d, %q is notified", test, g.SessionEndsAt, notified)
 		}

@@ -154,8 +154,8 @@ func (p *Tokens) Hint(ctx context.Context, text string) (jose.Claims, error) {
 	if err != nil || claims.Text("iss") != p.config.Issuer || claims.Text("sub") == "" { // OIDC Core §2: sub is required
 		return nil, wrong
 	}
-	// RFC 8725 §3.11: an API holds access tokens, and must not act with one as if the person had signed in to it. An access
-	// token has the typ of an ID token if its API wants that.
+	// RFC 8725 §3.11: an API holds access tokens, and must not act with one as if the person had signed in to it. An
+	// access token has the typ of an ID token if its API wants that.
 	if isAccess(claims) {
 		return nil, wrong
 	}

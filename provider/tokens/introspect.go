@@ -168,7 +168,8 @@ var errUnusable = fmt.Errorf("%w: the application may no longer use any scope of
 func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	bound := possession.Of(token.Token)
 	found := &Introspection{
-		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username), TokenType: bound.TokenType(), Confirmation: bound.Confirmation(),
+		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username),
+		TokenType: bound.TokenType(), Confirmation: bound.Confirmation(),
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
 		// RFC 9700 §4.15.1: if no person is involved, the subject is the client, and
 		// there is no username.
@@ -216,7 +217,8 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 		scheme, text, _ := strings.Cut(header[0], " ")
 		if possession.IsScheme(scheme) {
 			if r.PostForm.Has("client_secret") || clientauth.HasAssertion(r.PostForm) {
-				refused := oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access token, or client_secret, or a client assertion.")
+				refused := oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access "+
+					"token, or client_secret, or a client assertion.")
 				return introspector{}, p.clients.UseUnread(ctx, r, refused, p.proofs)
 			}
 			return p.bearerCaller(ctx, r, scheme, strings.TrimLeft(text, " "))
@@ -232,7 +234,8 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 	}
 	if a.ClientType == policy.Public {
 		return caller, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
-			Description: "A public application may not introspect tokens, since it has no secret: use a confidential application."}
+			Description: "A public application may not introspect tokens, since it has no secret: use a confidential " +
+				"application."}
 	}
 	if !caller.ofServer && !caller.ofResources {
 		return caller, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client", Description: mayNotIntrospect}
@@ -250,7 +253,8 @@ func (p *Tokens) introspector(ctx context.Context, a storage.Application) (intro
 	return introspector{clientID: a.ClientID, ofResources: serves}, err
 }
 
-const mayNotIntrospect = "This application may not introspect tokens: an administrator can allow it, on the page of the application or of a resource."
+const mayNotIntrospect = "This application may not introspect tokens: an administrator can allow it, on the page of " +
+	"the application or of a resource."
 
 // bothChallenges adds the challenge Bearer to the challenge Basic, because the caller
 // may use either (RFC 7662 §2.1).
@@ -285,8 +289,10 @@ func (p *Tokens) bearerCaller(ctx context.Context, r *http.Request, scheme, text
 	if !unusable && slices.Contains(strings.Fields(token.Scope), policy.Introspection) && token.MayIntrospect {
 		return caller, nil
 	}
-	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: request it with scope=introspection.",
-		Challenge: possession.Of(token.Token).TokenType() + ` realm="mandate", error="insufficient_scope", scope="introspection"`}
+	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope",
+		Description: "The access token does not have the scope introspection: request it with scope=introspection.",
+		Challenge: possession.Of(token.Token).TokenType() +
+			` realm="mandate", error="insufficient_scope", scope="introspection"`}
 	if !token.MayIntrospect {
 		refused.Description = mayNotIntrospect + " Then request a token with scope=introspection."
 	}

@@ -75,9 +75,10 @@ func (p *Tokens) introspectSigned(
 	// nobody has authenticated.
 	if caller.ofPerson {
 		return nil, caller.clientID, &oauth.Error{
-			Status:      http.StatusForbidden,
-			Code:        "unauthorized_client",
-			Description: "A signed response is for the application that asks, and this access token is that of a person: request one by the client credentials grant, or authenticate as a client.",
+			Status: http.StatusForbidden,
+			Code:   "unauthorized_client",
+			Description: "A signed response is for the application that asks, and this access token is that of a person: " +
+				"request one by the client credentials grant, or authenticate as a client.",
 		}
 	}
 	a, err := p.clients.Client(ctx, caller.clientID)
@@ -90,9 +91,10 @@ func (p *Tokens) introspectSigned(
 	if errors.Is(err, keys.ErrNone) {
 		// RFC 9110 §15.5.7: a caller that relies on the signature does not get plain JSON.
 		return nil, caller.clientID, &oauth.Error{
-			Status:      http.StatusNotAcceptable,
-			Code:        "invalid_request",
-			Description: "This server has no key that signs by " + algorithm + ": register introspection_signed_response_alg for the application, or accept application/json.",
+			Status: http.StatusNotAcceptable,
+			Code:   "invalid_request",
+			Description: "This server has no key that signs by " + algorithm + ": register introspection_signed_response_alg " +
+				"for the application, or accept application/json.",
 		}
 	}
 	if err != nil {
@@ -119,7 +121,8 @@ func (p *Tokens) introspectSigned(
 // says 401, which stays for the other responses, and for wrong credentials.
 func unauthenticated(r *http.Request, refused error) error {
 	e, known := errors.AsType[*oauth.Error](refused)
-	tried := r.Header.Get("Authorization") != "" || r.PostForm.Get("client_secret") != "" || clientauth.HasAssertion(r.PostForm)
+	tried := r.Header.Get("Authorization") != "" || r.PostForm.Get("client_secret") != "" ||
+		clientauth.HasAssertion(r.PostForm)
 	if !known || e.Status != http.StatusUnauthorized || tried {
 		return refused
 	}

@@ -89,14 +89,16 @@ func (q *quotas) keep(key string, free int) {
 }
 
 func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
-	return oauth.Later(http.StatusTooManyRequests, wait, fmt.Sprintf(text, args...)+" The operator can raise the quota, or an administrator can take the application over.")
+	return oauth.Later(http.StatusTooManyRequests, wait, fmt.Sprintf(text, args...)+" The operator can raise the quota, "+
+		"or an administrator can take the application over.")
 }
 
 // checkQuota returns an Error with status 429 if one party has used up a quota. who is the
 // party, key names the quota, most is its size (0: no limit), and text is the
 // description of the Error. It calls count only if it does not remember how much of
 // the quota is free.
-func (p *Tokens) checkQuota(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
+func (p *Tokens) checkQuota(ctx context.Context, key, who string, most int,
+	count func(context.Context, string, int64, int) (int, error), text string) error {
 	if most == 0 {
 		return nil
 	}
@@ -140,11 +142,13 @@ func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person str
 		}
 		taken, wait := p.quotas.rate.Take(tries...)
 		if wait > 0 {
-			return giveBack, quotaUsedUp(wait, "The applications of this owner may get tokens at most %d times a minute, and at most %d times a minute for one person.", n, share(n))
+			return giveBack, quotaUsedUp(wait, "The applications of this owner may get tokens at most %d times a minute, and "+
+				"at most %d times a minute for one person.", n, share(n))
 		}
 		giveBack = taken
 	}
-	return giveBack, p.checkQuota(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, which is the limit.")
+	return giveBack, p.checkQuota(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens,
+		"The applications of this owner have %d live tokens, which is the limit.")
 }
 
 // MayApprove returns an Error with status 429 if the owner of an application has used
@@ -162,5 +166,6 @@ func (p *Tokens) MayApprove(ctx context.Context, a storage.Application, person s
 	if n >= share(most) {
 		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, which is the limit.", n)
 	}
-	return p.checkQuota(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, which is the limit.")
+	return p.checkQuota(ctx, "grants ", *who, most, p.store.LiveGrants,
+		"The applications of this owner have %d live approvals, which is the limit.")
 }

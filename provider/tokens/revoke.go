@@ -66,7 +66,9 @@ func (p *Tokens) RevokeByOperator(ctx context.Context, text string) error {
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	revoked := events.Event{Kind: events.TokenRevoked, Person: storage.User{ID: oauth.Deref(token.UserID), Username: oauth.Deref(token.Username)}, Object: events.Application(a)}
+	revoked := events.Event{Kind: events.TokenRevoked,
+		Person: storage.User{ID: oauth.Deref(token.UserID), Username: oauth.Deref(token.Username)},
+		Object: events.Application(a)}
 	return p.revokeFamily(events.Attach(ctx, revoked), token)
 }
 

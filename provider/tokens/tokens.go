@@ -48,8 +48,11 @@ type Tokens struct {
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, apis *resources.Resources, proofs *possession.Checks, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
-	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, apis: apis, proofs: proofs, names: names, pairwise: pairwise,
+func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients,
+	people *people.People, apis *resources.Resources, proofs *possession.Checks, names seal.Sealer, pairwise []byte,
+	changes *copies.Changes) *Tokens {
+	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, apis: apis,
+		proofs: proofs, names: names, pairwise: pairwise,
 		copies: copies.New(50_000, changes, tokenChanged)}
 	p.quotas.rate = newRates(config)
 	return p

@@ -41,15 +41,20 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request, address string) 
 	}
 	// OIDC Core §5.3: the claims are about the person who has signed in.
 	if token.UserID == nil {
-		return nil, token.ClientID, oauth.InvalidToken("The application got this access token for itself, so it is about no person: request one with the authorization code grant.")
+		return nil, token.ClientID,
+			oauth.InvalidToken("The application got this access token for itself, so it is about no person: request one with " +
+				"the authorization code grant.")
 	}
 	if !token.audience.HasServer() {
 		return nil, token.ClientID, otherResource()
 	}
 	scopes := strings.Fields(token.Scope)
 	if !slices.Contains(scopes, "openid") {
-		return nil, token.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
-			Challenge: possession.Of(token.Token).TokenType() + ` realm="mandate", error="insufficient_scope", scope="openid"`}
+		return nil, token.ClientID,
+			&oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope",
+				Description: "The access token does not have the scope openid.",
+				Challenge: possession.Of(token.Token).TokenType() +
+					` realm="mandate", error="insufficient_scope", scope="openid"`}
 	}
 	a, err := p.clients.Client(ctx, token.ClientID)
 	if err != nil {
@@ -79,7 +84,8 @@ func invalidToken() *oauth.Error {
 
 // otherResource refuses a token that was issued for other resources only (RFC 8707 §2).
 func otherResource() *oauth.Error {
-	return oauth.InvalidToken("The access token is for another resource: request a token for the server itself, with its URI in the parameter resource.")
+	return oauth.InvalidToken("The access token is for another resource: request a token for the server itself, with " +
+		"its URI in the parameter resource.")
 }
 
 // userInfoToken returns the access token from the header or from the form, and the scheme by
@@ -100,7 +106,8 @@ func userInfoToken(r *http.Request) (scheme, text string, err error) {
 	}
 	scheme, text, _ = strings.Cut(header[0], " ")
 	if !possession.IsScheme(scheme) {
-		return "", "", possession.Challenges(oauth.NoToken("The Authorization header uses neither the scheme Bearer nor DPoP."))
+		return "", "", possession.Challenges(
+			oauth.NoToken("The Authorization header uses neither the scheme Bearer nor DPoP."))
 	}
 	return scheme, strings.TrimLeft(text, " "), nil
 }

@@ -86,7 +86,8 @@ func URI(secret, issuer, account string) string {
 	// plus sign for a space: some apps would show it.
 	issuer, account = strings.ReplaceAll(issuer, ":", " "), strings.ReplaceAll(account, ":", " ")
 	return "otpauth://totp/" + url.PathEscape(issuer) + ":" + url.PathEscape(account) +
-		"?secret=" + secret + "&issuer=" + strings.ReplaceAll(url.QueryEscape(issuer), "+", "%20") + fmt.Sprintf("&algorithm=SHA1&digits=%d&period=%d", digits, period)
+		"?secret=" + secret + "&issuer=" + strings.ReplaceAll(url.QueryEscape(issuer), "+", "%20") +
+		fmt.Sprintf("&algorithm=SHA1&digits=%d&period=%d", digits, period)
 }
 
 // Grouped returns a secret in groups of four characters, which a person can type.

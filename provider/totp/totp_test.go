@@ -19,7 +19,8 @@ var vectorKey = []byte("12345678901234567890")
 
 // RFC 4226 appendix D.
 func TestRFC4226Vectors(t *testing.T) {
-	for counter, want := range []string{"755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"} {
+	for counter, want := range []string{"755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583",
+		"399871", "520489"} {
 		if got := code(vectorKey, uint64(counter)); got != want {
 			t.Errorf("counter %d: %s, want %s", counter, got, want)
 		}
@@ -33,7 +34,8 @@ func TestRFC6238Vectors(t *testing.T) {
 	for _, test := range []struct {
 		at   int64
 		want string
-	}{{59, "94287082"}, {1111111109, "07081804"}, {1111111111, "14050471"}, {1234567890, "89005924"}, {2000000000, "69279037"}, {20000000000, "65353130"}} {
+	}{{59, "94287082"}, {1111111109, "07081804"}, {1111111111, "14050471"}, {1234567890, "89005924"},
+		{2000000000, "69279037"}, {20000000000, "65353130"}} {
 		got, err := Code(secret, Step(test.at))
 		if err != nil || got != test.want[2:] {
 			t.Errorf("at %d: %s %v, want %s", test.at, got, err, test.want[2:])
@@ -122,7 +124,8 @@ func TestURI(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := u.Query()
-		if u.Scheme != "otpauth" || u.Host != "totp" || u.Path != "/"+test.label || got.Get("secret") != "ABCD" || got.Get("issuer") != strings.ReplaceAll(test.issuer, ":", " ") ||
+		if u.Scheme != "otpauth" || u.Host != "totp" || u.Path != "/"+test.label || got.Get("secret") != "ABCD" ||
+			got.Get("issuer") != strings.ReplaceAll(test.issuer, ":", " ") ||
 			got.Get("algorithm") != "SHA1" || got.Get("digits") != "6" || got.Get("period") != "30" || len(got) != 5 {
 			t.Errorf("%s: %+v", u, got)
 		}

@@ -56,7 +56,8 @@ func (k *keySet) unread() error {
 // algorithms are those with which an ID token may be signed: with a key pair, and never with the
 // client secret or with nothing.
 func algorithms() []string {
-	return []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+	return []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384,
+		oidc.PS512, oidc.EdDSA}
 }
 
 // discover returns the metadata. All who wait share one request, which does not end with theirs.
@@ -129,12 +130,14 @@ func (s *Server) read() (*discovered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the metadata of %s: %w", s.config.Issuer, err)
 	}
-	for name, endpoint := range map[string]string{"authorization_endpoint": document.Authorization, "token_endpoint": document.Token, "jwks_uri": document.Keys} {
+	for name, endpoint := range map[string]string{"authorization_endpoint": document.Authorization,
+		"token_endpoint": document.Token, "jwks_uri": document.Keys} {
 		if endpoint == "" {
 			return nil, fmt.Errorf("the metadata of %s has no %s", s.config.Issuer, name)
 		}
 	}
-	for _, endpoint := range []string{document.Authorization, document.Token, document.Keys, document.UserInfo, document.EndSession} {
+	for _, endpoint := range []string{document.Authorization, document.Token, document.Keys, document.UserInfo,
+		document.EndSession} {
 		err = s.checkEndpoint(endpoint)
 		if err != nil {
 			return nil, err

@@ -84,8 +84,11 @@ func (s *Server) person(said, more claims) Person {
 	if unsaid && strings.EqualFold(address.text("email"), more.text("email")) {
 		verified, unsaid = more.verified()
 	}
-	p := Person{Issuer: s.config.Issuer, Subject: said.subject(), Email: address.text("email"), EmailVerified: verified, EmailUnsaid: unsaid,
-		GivenName: all.text("given_name"), FamilyName: all.text("family_name"), Name: all.text("name"), ACR: said.text("acr"), claims: all}
+	p := Person{Issuer: s.config.Issuer, Subject: said.subject(), Email: address.text("email"), EmailVerified: verified,
+		EmailUnsaid: unsaid,
+		GivenName:   all.text("given_name"), FamilyName: all.text("family_name"), Name: all.text("name"),
+		ACR:    said.text("acr"),
+		claims: all}
 	if at, ok := said["auth_time"].(float64); ok && at > 0 && at < 1<<52 {
 		p.AuthTime = int64(at)
 	}

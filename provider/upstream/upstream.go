@@ -90,7 +90,8 @@ func (s *Server) AuthorizationURL(ctx context.Context, r Request) (string, error
 func (s *Server) oauth(found *discovered) *oauth2.Config {
 	endpoint := found.provider.Endpoint()
 	endpoint.AuthStyle = found.style
-	return &oauth2.Config{ClientID: s.config.ClientID, ClientSecret: s.config.ClientSecret, Endpoint: endpoint, RedirectURL: s.config.RedirectURI, Scopes: s.config.Scopes}
+	return &oauth2.Config{ClientID: s.config.ClientID, ClientSecret: s.config.ClientSecret, Endpoint: endpoint,
+		RedirectURL: s.config.RedirectURI, Scopes: s.config.Scopes}
 }
 
 // EndSessionURL returns the address at which the person signs out there and then comes back, or "" if
@@ -169,7 +170,8 @@ func (s *Server) Redeem(ctx context.Context, response url.Values, r Request) (Pe
 func (s *Server) checkIDToken(ctx context.Context, found *discovered, raw, accessToken, nonce string) (claims, error) {
 	// The algorithm, the signature, iss, exp, and that aud has this client.
 	keys := &keySet{KeySet: found.keys}
-	verifier := oidc.NewVerifier(s.config.Issuer, keys, &oidc.Config{ClientID: s.config.ClientID, SupportedSigningAlgs: algorithms()})
+	verifier := oidc.NewVerifier(s.config.Issuer, keys,
+		&oidc.Config{ClientID: s.config.ClientID, SupportedSigningAlgs: algorithms()})
 	token, err := verifier.Verify(ctx, raw)
 	if unread := keys.unread(); unread != nil {
 		return nil, &Unreachable{fmt.Errorf("read the keys: %s", clip(withoutURL(unread).Error()))}

@@ -125,16 +125,19 @@ func at(t *testing.T) (*other, *Server, Request) {
 	o := &other{}
 	o.Server = httptest.NewServer(http.HandlerFunc(o.serve))
 	t.Cleanup(o.Close)
-	o.metadata = map[string]any{"issuer": o.URL, "authorization_endpoint": o.URL + "/authorize?x=y", "token_endpoint": o.URL + "/token", "jwks_uri": o.URL + "/keys"}
+	o.metadata = map[string]any{"issuer": o.URL, "authorization_endpoint": o.URL + "/authorize?x=y",
+		"token_endpoint": o.URL + "/token", "jwks_uri": o.URL + "/keys"}
 	jwk, sign := key(t, "ES256", "one")
 	o.keys, o.sign = []map[string]any{jwk}, sign
 	r := NewRequest()
-	o.claims = jwt.MapClaims{"iss": o.URL, "sub": "alice", "aud": "mandate", "exp": time.Now().Add(time.Minute).Unix(), "iat": time.Now().Unix(), "nonce": r.Nonce}
+	o.claims = jwt.MapClaims{"iss": o.URL, "sub": "alice", "aud": "mandate", "exp": time.Now().Add(time.Minute).Unix(),
+		"iat": time.Now().Unix(), "nonce": r.Nonce}
 	return o, o.client(), r
 }
 
 func (o *other) client() *Server {
-	return New(Config{Issuer: o.URL, ClientID: "mandate", ClientSecret: "secret %", RedirectURI: "https://here.example/callback/", Scopes: []string{"openid", "email"}},
+	return New(Config{Issuer: o.URL, ClientID: "mandate", ClientSecret: "secret %",
+		RedirectURI: "https://here.example/callback/", Scopes: []string{"openid", "email"}},
 		outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
 }
 
@@ -160,7 +163,8 @@ func TestRequestAndResponse(t *testing.T) {
 	}
 	u, _ := url.Parse(address)
 	q := u.Query()
-	for name, want := range map[string]string{"x": "y", "response_type": "code", "client_id": "mandate", "redirect_uri": "https://here.example/callback/", "scope": "openid email",
+	for name, want := range map[string]string{"x": "y", "response_type": "code", "client_id": "mandate",
+		"redirect_uri": "https://here.example/callback/", "scope": "openid email",
 		"state": r.State, "nonce": r.Nonce, "code_challenge_method": "S256", "max_age": "31622400", "prompt": ""} {
 		if q.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, q.Get(name), want)
@@ -173,17 +177,21 @@ func TestRequestAndResponse(t *testing.T) {
 	if err != nil || !strings.Contains(address, "prompt=login&") {
 		t.Error(address, err)
 	}
-	maps.Copy(o.claims, jwt.MapClaims{"email": "alice@example.com", "email_verified": true, "acr": "2", "auth_time": 1700000000, "groups": []any{"a", 7, "b"}, "role": "one"})
+	maps.Copy(o.claims, jwt.MapClaims{"email": "alice@example.com", "email_verified": true, "acr": "2",
+		"auth_time": 1700000000, "groups": []any{"a", 7, "b"}, "role": "one"})
 	p, err := s.Redeem(t.Context(), code(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Issuer != o.URL || p.Subject != "alice" || p.Email != "alice@example.com" || !p.EmailVerified || p.ACR != "2" || p.AuthTime != 1700000000 ||
-		!slices.Equal(p.Values("groups"), []string{"a", "b"}) || !slices.Equal(p.Values("role"), []string{"one"}) || p.Values("none") != nil {
+	if p.Issuer != o.URL || p.Subject != "alice" || p.Email != "alice@example.com" || !p.EmailVerified || p.ACR != "2" ||
+		p.AuthTime != 1700000000 ||
+		!slices.Equal(p.Values("groups"), []string{"a", "b"}) || !slices.Equal(p.Values("role"), []string{"one"}) ||
+		p.Values("none") != nil {
 		t.Errorf("%+v", p)
 	}
 	// RFC 6749 §2.3.1: the id and the secret are form-encoded in the header.
-	if o.form.Get("code_verifier") != r.Verifier || o.form.Get("redirect_uri") != "https://here.example/callback/" || o.form.Get("basic") != "mandate secret+%25" {
+	if o.form.Get("code_verifier") != r.Verifier || o.form.Get("redirect_uri") != "https://here.example/callback/" ||
+		o.form.Get("basic") != "mandate secret+%25" {
 		t.Error(o.form)
 	}
 	if o.discoveries.Load() != 1 || o.keyReads.Load() != 1 {
@@ -333,9 +341,11 @@ func TestUnreachableEndpointIsNotNamed(t *testing.T) {
 func TestUserInfo(t *testing.T) {
 	o, s, r := at(t)
 	o.metadata["userinfo_endpoint"] = o.URL + "/userinfo"
-	o.userInfo = map[string]any{"sub": "alice", "email": "alice@example.com", "email_verified": true, "given_name": "Alice", "groups": []string{"a"}}
+	o.userInfo = map[string]any{"sub": "alice", "email": "alice@example.com", "email_verified": true,
+		"given_name": "Alice", "groups": []string{"a"}}
 	p, err := s.Redeem(t.Context(), code(), r)
-	if err != nil || p.Email != "alice@example.com" || !p.EmailVerified || p.GivenName != "Alice" || !slices.Equal(p.Values("groups"), []string{"a"}) {
+	if err != nil || p.Email != "alice@example.com" || !p.EmailVerified || p.GivenName != "Alice" ||
+		!slices.Equal(p.Values("groups"), []string{"a"}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	// An address of one place with the mark of another one would be a verified address that nobody has verified.
@@ -366,8 +376,10 @@ func TestUserInfo(t *testing.T) {
 		verified, edov any
 		yes, unsaid    bool
 	}{
-		{"true", nil, true, false}, {nil, nil, false, true}, {nil, true, true, false}, {nil, "1", true, false}, {nil, 1, true, false}, {nil, "true", true, false},
-		{nil, false, false, false}, {nil, "0", false, false}, {nil, 0, false, false}, {nil, []any{true}, false, false}, {false, true, false, false}, {true, false, true, false},
+		{"true", nil, true, false}, {nil, nil, false, true}, {nil, true, true, false}, {nil, "1", true, false},
+		{nil, 1, true, false}, {nil, "true", true, false},
+		{nil, false, false, false}, {nil, "0", false, false}, {nil, 0, false, false}, {nil, []any{true}, false, false},
+		{false, true, false, false}, {true, false, true, false},
 	} {
 		o.userInfo["email_verified"], o.userInfo["xms_edov"] = test.verified, test.edov
 		maps.DeleteFunc(o.userInfo, func(_ string, value any) bool { return value == nil })
@@ -415,7 +427,8 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	https := New(Config{Issuer: "https://company.example"}, outbound.New(outbound.Config{}))
-	if https.checkEndpoint("http://company.example/token") == nil || https.checkEndpoint("https://other.example/token") != nil {
+	if https.checkEndpoint("http://company.example/token") == nil ||
+		https.checkEndpoint("https://other.example/token") != nil {
 		t.Error("an endpoint without TLS of an issuer with TLS")
 	}
 }
@@ -511,7 +524,8 @@ func TestEndSessionURL(t *testing.T) {
 	}
 	o.metadata["end_session_endpoint"] = o.URL + "/end?tenant=7"
 	address, err = o.client().EndSessionURL(t.Context(), "https://here.example/")
-	if err != nil || address != o.URL+"/end?client_id=mandate&post_logout_redirect_uri=https%3A%2F%2Fhere.example%2F&tenant=7" {
+	if err != nil || address != o.URL+
+		"/end?client_id=mandate&post_logout_redirect_uri=https%3A%2F%2Fhere.example%2F&tenant=7" {
 		t.Error(address, err)
 	}
 }

@@ -184,5 +184,6 @@ func programs(t testing.TB) string {
 
 func absent(t testing.TB) {
 	t.Helper()
-	testkit.Missing(t, "PostgreSQL is not installed: apt-get install postgresql, or set MANDATE_TEST_POSTGRES to the URL of a server")
+	testkit.Missing(t, "PostgreSQL is not installed: apt-get install postgresql, or set MANDATE_TEST_POSTGRES to the "+
+		"URL of a server")
 }

@@ -43,7 +43,8 @@ func (c *Cluster) Standby(t testing.TB) *Cluster {
 // copyTo fills the data folder of a standby.
 func (c *Cluster) copyTo(s *Cluster) error {
 	from := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres password=%s application_name=standby", c.port, c.password)
-	out, err := s.command("pg_basebackup", "-d", from, "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync").CombinedOutput()
+	out, err := s.command("pg_basebackup", "-d", from, "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast",
+		"--no-sync").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
 	}
@@ -54,7 +55,8 @@ func (c *Cluster) copyTo(s *Cluster) error {
 func (c *Cluster) Kill(t testing.TB) {
 	t.Helper()
 	c.end(t, syscall.SIGKILL)
-	_ = os.Remove(filepath.Join(c.data(), "postmaster.pid")) // a killed server leaves this file, and the watchdog waits for its removal
+	// a killed server leaves this file, and the watchdog waits for its removal
+	_ = os.Remove(filepath.Join(c.data(), "postmaster.pid"))
 }
 
 // Promote makes the standby the primary, which accepts writes.

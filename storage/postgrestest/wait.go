@@ -69,8 +69,8 @@ func (c *Cluster) waitFor(t testing.TB, standby string) {
 	}
 }
 
-// The lock of the queue has the same name as the wait for the standby, but another type. A commit that waits for the lock
-// may find that no standby is missing any more.
+// The lock of the queue has the same name as the wait for the standby, but another type. A commit that waits for the
+// lock may find that no standby is missing any more.
 const (
 	waitsForStandby = ` FROM pg_stat_activity WHERE wait_event_type = 'IPC' AND wait_event = 'SyncRep'`
 	waiting         = waitsForStandby + ` AND application_name <> 'operator'`

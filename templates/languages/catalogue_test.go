@@ -55,7 +55,8 @@ func TestCatalogueIsComplete(t *testing.T) {
 
 var verb = regexp.MustCompile(`\{([a-z]+)\}|%(\[[0-9]+\])?[a-z]`)
 
-// placesOf returns the sorted places of a text: the names in braces, and the verbs of fmt with the number of their argument.
+// placesOf returns the sorted places of a text: the names in braces, and the verbs of fmt with the number of their
+// argument.
 func placesOf(text string) []string {
 	var places []string
 	next := 1
@@ -74,7 +75,8 @@ func placesOf(text string) []string {
 	return slices.Compact(places)
 }
 
-// A translation has the places of the English text, ends like it, and follows the rules of its language for spaces and quotes.
+// A translation has the places of the English text, ends like it, and follows the rules of its language for spaces and
+// quotes.
 func TestCatalogueIsWellWritten(t *testing.T) {
 	entries, err := readCatalogue(source)
 	if err != nil {
@@ -85,16 +87,19 @@ func TestCatalogueIsWellWritten(t *testing.T) {
 		for tag, m := range e.in {
 			for _, pair := range [][2]string{{english.one, m.one}, {english.other, m.other}} {
 				wanted, text := pair[0], pair[1]
-				if tag != "en" && pair == [2]string{english.one, m.one} && !slices.Equal(placesOf(text), placesOf(wanted)) || !slices.Equal(placesOf(english.other), placesOf(m.other)) {
+				if tag != "en" && pair == [2]string{english.one, m.one} && !slices.Equal(placesOf(text), placesOf(wanted)) ||
+					!slices.Equal(placesOf(english.other), placesOf(m.other)) {
 					t.Errorf("line %d, %s: the places differ from those of %q", e.line, tag, wanted)
 				}
 				if ending(text) != ending(wanted) {
 					t.Errorf("line %d, %s: %q ends with %q", e.line, tag, text, ending(text))
 				}
-				if strings.Contains(text, "  ") || strings.ContainsAny(text, `"'<>`) && tag != "en" || strings.Contains(text, "...") {
+				if strings.Contains(text, "  ") || strings.ContainsAny(text, `"'<>`) && tag != "en" ||
+					strings.Contains(text, "...") {
 					t.Errorf("line %d, %s: two spaces, a straight quote, or three periods in %q", e.line, tag, text)
 				}
-				if tag == "fr" && regexp.MustCompile(`[^\x{a0}\x{202f}0-9hH][:;?!»]( |$)|«[^\x{a0}]`).MatchString(strings.ReplaceAll(text, "https://", "")) {
+				if tag == "fr" && regexp.MustCompile(`[^\x{a0}\x{202f}0-9hH][:;?!»]( |$)|«[^\x{a0}]`).MatchString(
+					strings.ReplaceAll(text, "https://", "")) {
 					t.Errorf("line %d: a space that does not break is missing in %q", e.line, text)
 				}
 				if tag == "es" && strings.Count(text, "?") != strings.Count(text, "¿") {
@@ -126,8 +131,11 @@ func ending(text string) string {
 
 func TestReadCatalogue(t *testing.T) {
 	const whole = "en: Yes\nde: Ja\nfr: Oui\nes: Sí\n"
-	entries, err := readCatalogue("# A comment\n\n" + whole + "\nen.one: {n} code\nen.other: {n} codes\nde.one: {n} Code\nde.other: {n} Codes\nfr: {n} codes\nes: {n} códigos\n")
-	if err != nil || len(entries) != 2 || entries[0].in["de"] != (message{"Ja", "Ja"}) || entries[1].in["en"] != (message{"{n} code", "{n} codes"}) || entries[1].in["fr"] != (message{"{n} codes", "{n} codes"}) {
+	entries, err := readCatalogue("# A comment\n\n" + whole + "\nen.one: {n} code\nen.other: {n} codes\nde.one: {n} " +
+		"Code\nde.other: {n} Codes\nfr: {n} codes\nes: {n} códigos\n")
+	if err != nil || len(entries) != 2 || entries[0].in["de"] != (message{"Ja", "Ja"}) ||
+		entries[1].in["en"] != (message{"{n} code", "{n} codes"}) ||
+		entries[1].in["fr"] != (message{"{n} codes", "{n} codes"}) {
 		t.Errorf("%v %v", entries, err)
 	}
 	for rule, text := range map[string]string{

@@ -83,18 +83,20 @@ func TestTexts(t *testing.T) {
 	l := load(t)
 	german := l.Listed("de")
 	for want, got := range map[string]string{
-		"Anmelden":               german.T("Sign in"),
-		"Not in the catalogue":   german.T("Not in the catalogue"),
-		"100 % of it":            german.Text("100 % of it"),
-		"Firefox unter Linux":    german.T("%[1]s on %[2]s", "Firefox", "Linux"),
-		"3 things":               german.Format("%d things", 3),
-		"Sign in":                l.English().T("Sign in"),
-		"Noch {n} übrig.":        german.Plural("{n} left.", "{n} left.", 1),
-		"Queda {n}.":             l.Listed("es").Plural("{n} left.", "{n} left.", 1),
-		"Quedan {n}.":            l.Listed("es").Plural("{n} left.", "{n} left.", 0),
-		"{n} thing":              german.Plural("{n} thing", "{n} things", 1),
-		"{n} things":             german.Plural("{n} thing", "{n} things", 2),
-		"Il vous reste {n} code": l.Listed("fr").Plural("You have {n} recovery code. If you make new ones, the old ones stop working.", "You have {n} recovery codes. If you make new ones, the old ones stop working.", 0)[:len("Il vous reste {n} code")],
+		"Anmelden":             german.T("Sign in"),
+		"Not in the catalogue": german.T("Not in the catalogue"),
+		"100 % of it":          german.Text("100 % of it"),
+		"Firefox unter Linux":  german.T("%[1]s on %[2]s", "Firefox", "Linux"),
+		"3 things":             german.Format("%d things", 3),
+		"Sign in":              l.English().T("Sign in"),
+		"Noch {n} übrig.":      german.Plural("{n} left.", "{n} left.", 1),
+		"Queda {n}.":           l.Listed("es").Plural("{n} left.", "{n} left.", 1),
+		"Quedan {n}.":          l.Listed("es").Plural("{n} left.", "{n} left.", 0),
+		"{n} thing":            german.Plural("{n} thing", "{n} things", 1),
+		"{n} things":           german.Plural("{n} thing", "{n} things", 2),
+		"Il vous reste {n} code": l.Listed("fr").Plural("You have {n} recovery code. If you make new ones, the old ones "+
+			"stop working.", "You have {n} recovery codes. If you make new ones, the old ones stop working.",
+			0)[:len("Il vous reste {n} code")],
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -110,7 +112,8 @@ func TestTexts(t *testing.T) {
 
 func TestDatesAndNumbers(t *testing.T) {
 	l := load(t)
-	first, last := time.Date(2026, time.March, 1, 9, 5, 59, 0, time.UTC).Unix(), time.Date(2026, time.December, 31, 23, 59, 0, 0, time.UTC).Unix()
+	first, last := time.Date(2026, time.March, 1, 9, 5, 59, 0, time.UTC).Unix(),
+		time.Date(2026, time.December, 31, 23, 59, 0, 0, time.UTC).Unix()
 	for tag, want := range map[string][4]string{
 		"en": {"1 March 2026", "31 December 2026, 23:59 UTC", "1234", "1,234,567"},
 		"de": {"1. März 2026", "31. Dezember 2026, 23:59 UTC", "1234", "1.234.567"},

@@ -32,9 +32,12 @@ func uses(t *testing.T) []use {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (name[0] == '.' && path != root || slices.Contains([]string{"testdata", "node_modules", "conformance", "snippets"}, name)):
+		case entry.IsDir() &&
+			(name[0] == '.' && path != root || slices.Contains([]string{"testdata", "node_modules", "conformance", "snippets"},
+				name)):
 			return filepath.SkipDir
-		case strings.HasPrefix(path, root+"/templates/") && (strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".txt") && name != "catalogue.txt"):
+		case strings.HasPrefix(path, root+"/templates/") &&
+			(strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".txt") && name != "catalogue.txt"):
 			found = append(found, inTemplate(t, path)...)
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
 			found = append(found, inGo(t, path)...)
@@ -140,7 +143,8 @@ func walk(n parse.Node, visit func(*parse.CommandNode)) {
 
 // forPeople are the places whose errors people read on pages. The other packages write for the developers
 // of applications, in English.
-var forPeople = []string{"provider/people/", "provider/limits/", "provider/device/decision.go", "provider/oauth/error.go"}
+var forPeople = []string{"provider/people/", "provider/limits/", "provider/device/decision.go",
+	"provider/oauth/error.go"}
 
 // returning lists functions that return texts for people, by file.
 var returning = map[string][]string{
@@ -167,7 +171,8 @@ func textArguments(path string) map[string]int {
 	functions := map[string]int{"T": 0, "ForPerson": 3}
 	for _, prefix := range forPeople {
 		if strings.HasPrefix(path, prefix) {
-			functions["Add"], functions["Refuse"], functions["Later"], functions["refuse"], functions["wrongCode"] = 1, 1, 2, 1, 0
+			functions["Add"], functions["Refuse"], functions["Later"], functions["refuse"], functions["wrongCode"] = 1, 1, 2, 1,
+				0
 		}
 	}
 	return functions

@@ -17,8 +17,8 @@ import (
 
 // limits is what the source has reached. A number here may only fall.
 var limits = []limit{
-	{"lines over 120 columns, without tests", 2098, func(t total) int { return t.long }},
-	{"lines over 120 columns in tests", 5155, func(t total) int { return t.longTests }},
+	{"lines over 120 columns, without tests", 0, func(t total) int { return t.long }},
+	{"lines over 120 columns in tests", 197, func(t total) int { return t.longTests }},
 	{"modules that go.mod requires directly", 30, func(t total) int { return t.modules }},
 	{"identifiers in the median function", 22, func(t total) int { return median(t.identifiers) }},
 	{"methods of the largest struct", 221, func(t total) int { return t.methods }},

@@ -18,7 +18,8 @@ var source = map[string]string{
 	"a/top_test.go": "package a\n\n// " + strings.Repeat("x", columns) + "\n",
 	"b/b.go": "package b\n\n// " + strings.Repeat("ü", columns-2) + "\n" +
 		"//\t" + strings.Repeat("ü", columns-3) + "\n" +
-		"//\"a/\"" + strings.Repeat("x", columns-5) + "\nfunc generic[T any](t T) T { return t }\n",
+		"//\"a/\"" + strings.Repeat("x", columns-5) + "\ntype tagged struct {\n\tA int `key:\"" +
+		strings.Repeat("x", columns) + "\"`\n}\n\nfunc generic[T any](t T) T { return t }\n",
 	"go.mod":            "module a\n\nrequire (\n\tx v1\n\ty v1 // why\n)\n\nrequire (\n\tz v1 // indirect\n)\n",
 	"b/testdata/x/x.go": "package broken",
 }

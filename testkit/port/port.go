@@ -21,8 +21,8 @@ var (
 	kept = map[int]net.Listener{}
 )
 
-// Free returns a port of 127.0.0.1 on which nobody listens. Until the process ends, no other call returns it, also in another
-// process: the server may start late, or again.
+// Free returns a port of 127.0.0.1 on which nobody listens. Until the process ends, no other call returns it, also in
+// another process: the server may start late, or again.
 func Free() int {
 	mu.Lock()
 	defer mu.Unlock()
@@ -39,8 +39,8 @@ func Free() int {
 	}
 }
 
-// mark takes a port for this process. The mark is a socket with a name but no file, which Linux removes when the process
-// ends. Elsewhere processes cannot see the ports of each other.
+// mark takes a port for this process. The mark is a socket with a name but no file, which Linux removes when the
+// process ends. Elsewhere processes cannot see the ports of each other.
 func mark(port int) bool {
 	if runtime.GOOS != "linux" {
 		kept[port] = nil

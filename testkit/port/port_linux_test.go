@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// some of the ports, so few that a process can keep their marks, and so many that two processes would take the same ones.
+// some of the ports, so few that a process can keep their marks, and so many that two processes would take the same
+// ones.
 const some = 200
 
 func TestMain(m *testing.M) {

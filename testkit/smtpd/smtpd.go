@@ -102,7 +102,8 @@ func (s *Server) Restart(t testing.TB) {
 	if s.options.Implicit {
 		implicit = "implicit"
 	}
-	s.cmd = exec.Command(python, filepath.Join(s.dir, "smtpd.py"), s.dir, number, s.Certificate, key, implicit, s.options.User, s.options.Password)
+	s.cmd = exec.Command(python, filepath.Join(s.dir, "smtpd.py"), s.dir, number, s.Certificate, key, implicit,
+		s.options.User, s.options.Password)
 	s.cmd.Stderr = os.Stderr
 	out, err := s.cmd.StdoutPipe()
 	if err == nil {
@@ -192,9 +193,13 @@ func (s *Server) writeCertificate() error {
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "smtp.example.org"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames: []string{"smtp.example.org"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0), BasicConstraintsValid: true, IsCA: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "smtp.example.org"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:    []string{"smtp.example.org"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().AddDate(1, 0, 0),
+		BasicConstraintsValid: true, IsCA: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		return err
@@ -207,5 +212,6 @@ func (s *Server) writeCertificate() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600)
+	return os.WriteFile(filepath.Join(s.dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+		0o600)
 }

@@ -49,7 +49,8 @@ replaces --name and --grant, and prints what belongs into the settings of the pr
 					strings.Join(policy.GrantNames(), ", "),
 				)
 			case secretStdin && r.ClientType == policy.Public:
-				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
+				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no " +
+					"secret")
 			}
 			return p.addApplication(c.Context(), program, secretStdin, asJSON, func(preset *clients.Registration) error {
 				if !program.named() {
@@ -75,7 +76,8 @@ replaces --name and --grant, and prints what belongs into the settings of the pr
 		&r.Owner,
 		"owner",
 		"",
-		"`USERNAME` of the owner, who may rename and delete the application and rotate its secret; the operator is responsible for it",
+		"`USERNAME` of the owner, who may rename and delete the application and rotate its secret; the operator is "+
+			"responsible for it",
 	)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -295,7 +297,8 @@ func (p *program) applicationRevokeCommand() *cobra.Command {
 					}
 					return p.done(
 						viewApplication(o.provider, a, ""),
-						"Revoked everything that %s (%s) held. It can get new tokens: mandate application rotate-secret stops whoever knows its secret.\n",
+						"Revoked everything that %s (%s) held. It can get new tokens: mandate application rotate-secret stops whoever "+
+							"knows its secret.\n",
 						a.ClientID,
 						a.Name,
 					)

@@ -36,7 +36,8 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
 	f.StringArrayVar(
 		&a.subjects, "certificate-subject", nil,
-		"`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth",
+		"`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC "+
+			"8705); it sets tls_client_auth",
 	)
 }
 

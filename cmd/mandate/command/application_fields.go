@@ -36,7 +36,8 @@ func valueOfFlag(f clients.Field, value any) any {
 	return value
 }
 
-// registrationFlags are all flags for the fields of a registration. application add and application update have the same.
+// registrationFlags are all flags for the fields of a registration. application add and application update have the
+// same.
 type registrationFlags struct {
 	said   clients.Registration
 	noHash bool
@@ -85,7 +86,8 @@ application assign and application take-over change who is responsible for it.`,
 				if err != nil {
 					return err
 				}
-				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && clientauth.HasSecret(now) && !now.HashClientSecret && !clientauth.SecretIsReadable(now) {
+				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && clientauth.HasSecret(now) &&
+					!now.HashClientSecret && !clientauth.SecretIsReadable(now) {
 					fmt.Fprintln(p.Stderr, "The stored secret remains a hash until mandate application rotate-secret replaces it.")
 				}
 				return p.show(viewApplication(o.provider, changed.Application, changed.Secret), asJSON)

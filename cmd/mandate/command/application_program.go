@@ -22,7 +22,8 @@ type programFlags struct{ name, url string }
 func (f *programFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(
 		&f.name, "for", "",
-		"`PROGRAM` that it is for: the other flags then have suitable values, and its settings are printed; mandate application programs lists all",
+		"`PROGRAM` that it is for: the other flags then have suitable values, and its settings are printed; mandate "+
+			"application programs lists all",
 	)
 	c.Flags().StringVar(&f.url, "url", "", "`URL` at which people open the program, for --for")
 }
@@ -49,7 +50,8 @@ func (f *programFlags) check(c *cobra.Command) error {
 		return wrongUsage("--for: there is no program %q: %s", f.name, all)
 	case changed("url") && len(program.Redirects) == 0 && program.Grant == "":
 		return wrongUsage(
-			"--url: it has no effect for %s: say with --redirect-uri which page receives the authorization code, and with --name how people see it",
+			"--url: it has no effect for %s: say with --redirect-uri which page receives the authorization code, and with "+
+				"--name how people see it",
 			program.Name,
 		)
 	case changed("url") && !program.NeedsAddress():
@@ -93,7 +95,8 @@ func (f *programFlags) refuseAgain(ctx context.Context, of *provider.Provider, p
 		return err
 	}
 	return fmt.Errorf(
-		"%s at %s is registered already, with the client ID %s. To print its settings again, with a new secret: mandate application rotate-secret %s. "+
+		"%s at %s is registered already, with the client ID %s. To print its settings again, with a new secret: mandate "+
+			"application rotate-secret %s. "+
 			"To register a second one, give it another name with --name",
 		preset.Program.Title,
 		preset.Address,

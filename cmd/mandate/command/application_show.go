@@ -15,8 +15,8 @@ import (
 	"mandate/storage"
 )
 
-// applicationDetails is what the page of an application shows beside its registration. Some of it is counted or read for
-// one application alone.
+// applicationDetails is what the page of an application shows beside its registration. Some of it is counted or read
+// for one application alone.
 type applicationDetails struct {
 	Issuer                string          `json:"issuer,omitempty"` // empty without OpenID Connect
 	AuthorizationEndpoint string          `json:"authorization_endpoint,omitempty"`
@@ -31,11 +31,12 @@ type applicationDetails struct {
 	StatementIssuer       string          `json:"software_statement_issuer,omitempty"`
 	Document              string          `json:"metadata_document,omitempty"` // with which it came
 	FollowsDocument       bool            `json:"follows_metadata_document,omitempty"`
-	HasUnusableRights     bool            `json:"has_unusable_rights"` // it is registered for more than its standing allows
-	People                int             `json:"people"`              // who have approved it
-	MorePeople            bool            `json:"more_people,omitempty"`
-	Tokens                int             `json:"live_tokens"` // without signed access tokens, which are not stored
-	MoreTokens            bool            `json:"more_live_tokens,omitempty"`
+	// it is registered for more than its standing allows
+	HasUnusableRights bool `json:"has_unusable_rights"`
+	People            int  `json:"people"` // who have approved it
+	MorePeople        bool `json:"more_people,omitempty"`
+	Tokens            int  `json:"live_tokens"` // without signed access tokens, which are not stored
+	MoreTokens        bool `json:"more_live_tokens,omitempty"`
 }
 
 type clientKeyView struct {

@@ -71,9 +71,10 @@ type applicationView struct {
 	EndpointAudience     bool     `json:"assertion_audience_endpoints"`
 	Origin               string   `json:"origin"`
 	LastUsedAt           string   `json:"last_used_at,omitempty"`
-	LastWithoutPKCEAt    string   `json:"last_without_pkce_at,omitempty"` // when it last got a code without a code challenge
-	CreatedAt            string   `json:"created_at"`
-	UpdatedAt            string   `json:"updated_at"`
+	// when it last got a code without a code challenge
+	LastWithoutPKCEAt string `json:"last_without_pkce_at,omitempty"`
+	CreatedAt         string `json:"created_at"`
+	UpdatedAt         string `json:"updated_at"`
 
 	Plain map[string]string `json:"plain,omitempty"` // fields that decide nothing
 	plain []clients.Said

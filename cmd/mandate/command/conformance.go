@@ -375,7 +375,8 @@ func (p *program) printClients(run *rulesRun, selected []check.Rule) error {
 		case errors.Is(err, os.ErrNotExist): // it will be written when the clients are registered
 			fmt.Fprintf(
 				p.Stderr,
-				"mandate: there is no target file %s yet, so that these are the clients for any server. Register them, and then write it: %s --write-target\n",
+				"mandate: there is no target file %s yet, so that these are the clients for any server. Register them, and then "+
+					"write it: %s --write-target\n",
 				run.target, run.again(),
 			)
 			of = &target.Target{}

@@ -28,7 +28,8 @@ func (b *baselineRun) flags(c *cobra.Command) {
 func (b *baselineRun) open(o *outputs) error {
 	switch {
 	case b.read != "" && b.write != "":
-		return wrongUsage("--baseline and --write-baseline exclude each other: --write-baseline keeps the reasons that its file has")
+		return wrongUsage("--baseline and --write-baseline exclude each other: --write-baseline keeps the reasons that its " +
+			"file has")
 	case b.read != "":
 		var err error
 		b.baseline, err = engine.LoadBaseline(b.read, rules.All())

@@ -125,7 +125,8 @@ func unsignedJWT(issuer string) string {
 // than the demo's verifies.
 func (b *demoBrowser) checkProofs(site, base string, want int) {
 	b.t.Helper()
-	shown := regexp.MustCompile(`(?s)<h3 class="jwt">([^<]+)</h3>\n<p>([^<]+)</p>\n<p class="hint">([^<]+)</p>\n<div class="decoded">\n<div>\n<h4>Header</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>\n</div>\n<div>\n<h4>Claims</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>.*?<summary id="[^"]+">As it was sent</summary>\n<pre dir="ltr"><code>([^<]+)</code></pre>`).FindAllStringSubmatch(
+	shown := regexp.MustCompile(
+		`(?s)<h3 class="jwt">([^<]+)</h3>\n<p>([^<]+)</p>\n<p class="hint">([^<]+)</p>\n<div class="decoded">\n<div>\n<h4>Header</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>\n</div>\n<div>\n<h4>Claims</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>.*?<summary id="[^"]+">As it was sent</summary>\n<pre dir="ltr"><code>([^<]+)</code></pre>`).FindAllStringSubmatch(
 		b.page, -1,
 	)
 	if len(shown) != want {

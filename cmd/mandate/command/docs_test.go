@@ -165,8 +165,8 @@ func TestDocsNamePaths(t *testing.T) {
 	}
 }
 
-// TestDocsIndex wants each page of docs in docs/README.md, a name in lower case, and a first paragraph that says what the
-// reader can do afterwards. README.md is short enough to be read.
+// TestDocsIndex wants each page of docs in docs/README.md, a name in lower case, and a first paragraph that says what
+// the reader can do afterwards. README.md is short enough to be read.
 func TestDocsIndex(t *testing.T) {
 	named := regexp.MustCompile(`^docs/[a-z0-9]+(-[a-z0-9]+)*\.md$`)
 	all := pages(t)

@@ -159,7 +159,8 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 	return writeTable(p.Stdout, rows)
 }
 
-// find sets the filters for people and applications. It returns an error for a name that neither a record nor an event has.
+// find sets the filters for people and applications. It returns an error for a name that neither a record nor an event
+// has.
 func (a *eventsAsked) find(ctx context.Context, in *provider.Provider) error {
 	var err error
 	a.filter.PersonID, err = in.People.PersonInEvents(ctx, a.user)

@@ -138,7 +138,8 @@ func (p *program) invite(ctx context.Context, list []people.Invite, how people.I
 	defer o.store.Close()
 	made, err := o.provider.Invitations.Invite(ctx, policy.Operator(), list, how)
 	if errors.Is(err, oauth.ErrNotFound) {
-		return errors.New("an invitation would have no use: set SIGN_UP: invited, or NEW_PEOPLE: invited for one of the SIGN_IN_SERVERS")
+		return errors.New("an invitation would have no use: set SIGN_UP: invited, or NEW_PEOPLE: invited for one of the " +
+			"SIGN_IN_SERVERS")
 	}
 	if err != nil {
 		return err

@@ -38,7 +38,8 @@ func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
 	defer o.store.Close()
 	_, err = o.provider.Keys.JWKSet(ctx)
 	if errors.Is(err, oauth.ErrNotFound) {
-		return errors.New("this server signs nothing, so it has no signing keys: OIDC_ENABLED: true enables OpenID Connect, and application add --access-token-format jwt adds an application with signed access tokens")
+		return errors.New("this server signs nothing, so it has no signing keys: OIDC_ENABLED: true enables OpenID " +
+			"Connect, and application add --access-token-format jwt adds an application with signed access tokens")
 	}
 	if err != nil {
 		return err
@@ -119,7 +120,8 @@ func leadOf(o *opened, now bool) time.Duration {
 	return o.provider.Keys.Lead()
 }
 
-const nowFlag = "sign with it at once; a client that caches the published keys cannot verify its signatures until it loads them again"
+const nowFlag = "sign with it at once; a client that caches the published keys cannot verify its signatures until it " +
+	"loads them again"
 
 func (p *program) keysRotateCommand() *cobra.Command {
 	var kinds []string
@@ -156,9 +158,10 @@ func (p *program) keysRotateCommand() *cobra.Command {
 func (p *program) keysImportCommand() *cobra.Command {
 	var now bool
 	c := &cobra.Command{
-		Use:   "import",
-		Short: "Import a private key in PEM from standard input; it signs after the time in which others may cache the published keys",
-		Args:  secretArguments("private key", "mandate keys import < key.pem"),
+		Use: "import",
+		Short: "Import a private key in PEM from standard input; it signs after the time in which others may cache the " +
+			"published keys",
+		Args: secretArguments("private key", "mandate keys import < key.pem"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				text, err := p.readStdin("private key", maxKey)

@@ -190,7 +190,8 @@ func (p *program) root() *cobra.Command {
 		p.conformanceCommand(),
 		p.versionCommand(),
 	)
-	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 on success, 1 after an error, and 2 if the command line is wrong."
+	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 on success, 1 after an error, and " +
+		"2 if the command line is wrong."
 	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
 	root.PersistentFlags().StringVar(
 		&p.config,

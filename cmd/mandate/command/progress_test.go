@@ -78,7 +78,8 @@ func TestProgressOfAWait(t *testing.T) {
 			t.Errorf("%q, want %q twice", &out, want)
 		}
 		time.Sleep(10 * time.Second)
-		if got, want := p.line(), "1 of 2 rules, 0 failed, now TEST/1/first (for 10s), waiting 17 s: the server limits registrations"; got != want {
+		if got, want := p.line(), "1 of 2 rules, 0 failed, now TEST/1/first (for 10s), waiting 17 s: the server limits "+
+			"registrations"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		time.Sleep(17 * time.Second)

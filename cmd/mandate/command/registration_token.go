@@ -73,12 +73,14 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 		&may,
 		"may",
 		nil,
-		"grant types that can be registered, and introspection: a `LIST` with commas (default: authorization_code); may be repeated",
+		"grant types that can be registered, and introspection: a `LIST` with commas (default: authorization_code); may be "+
+			"repeated",
 	)
 	f.Var(
 		(*words)(&r.Scopes),
 		"scope",
-		"`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: DEFAULT_SCOPES, openid and offline_access)",
+		"`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: "+
+			"DEFAULT_SCOPES, openid and offline_access)",
 	)
 	f.StringArrayVar(
 		&r.Resources,
@@ -97,7 +99,8 @@ func (p *program) addInitialToken(ctx context.Context, r registration.NewInitial
 	}
 	defer o.store.Close()
 	if !o.provider.Registers() {
-		return errors.New("the registration endpoint is disabled, so nobody could use the token: set REGISTRATION_WITH_TOKEN: true")
+		return errors.New("the registration endpoint is disabled, so nobody could use the token: set " +
+			"REGISTRATION_WITH_TOKEN: true")
 	}
 	made, text, err := o.provider.Registrations.AddInitialToken(ctx, policy.Operator(), r)
 	if err != nil {

@@ -108,7 +108,8 @@ func resourceFlags() []fieldFlag[resources.Registration] {
 			func(r *r) any { return &r.Introspectors }},
 		{
 			"sender-constrained",
-			"refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)",
+			"refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC " +
+				"8705)",
 			func(r *r) any { return &r.Constrained },
 		},
 		{

@@ -34,7 +34,8 @@ func (p *program) resourceServer(ctx context.Context) error {
 		return err
 	}
 	if settings.Upstream == "" {
-		return errors.New("UPSTREAM is not set: set it to the URL of the API to protect, and RULES to the scopes that each path needs")
+		return errors.New("UPSTREAM is not set: set it to the URL of the API to protect, and RULES to the scopes that each " +
+			"path needs")
 	}
 	process, end := p.longRunning(settings)
 	defer end()

@@ -16,7 +16,8 @@ func outlive(log *slog.Logger) {
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() { // until the process ends: a SIGHUP must not cut off the last requests
 		for range hangups {
-			log.Warn("SIGHUP has no effect: restart the server to read changed settings; a changed certificate is read by itself")
+			log.Warn("SIGHUP has no effect: restart the server to read changed settings; a changed certificate is read by " +
+				"itself")
 		}
 	}()
 }

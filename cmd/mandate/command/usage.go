@@ -195,7 +195,8 @@ func secretArguments(secret, example string, names ...string) cobra.PositionalAr
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > len(names) {
 			return wrongUsage(
-				"unexpected argument: the %s is read from standard input, because other accounts of this machine can read arguments; for example: %s",
+				"unexpected argument: the %s is read from standard input, because other accounts of this machine can read "+
+					"arguments; for example: %s",
 				secret,
 				example,
 			)

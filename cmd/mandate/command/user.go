@@ -43,7 +43,8 @@ func viewUser(ctx context.Context, p *provider.Provider, u storage.User) (userVi
 		return userView{}, err
 	}
 	profile, err := people.ProfileOf(u)
-	return userView{u.ID, u.Number, u.Username, u.Email, profile.EmailVerified, u.FirstName, u.LastName, groups, u.Active, u.Administrator, timestamp(u.CreatedAt)}, err
+	return userView{u.ID, u.Number, u.Username, u.Email, profile.EmailVerified, u.FirstName, u.LastName, groups, u.Active,
+		u.Administrator, timestamp(u.CreatedAt)}, err
 }
 
 func (p *program) userAddCommand() *cobra.Command {
@@ -71,7 +72,8 @@ func (p *program) userAddCommand() *cobra.Command {
 // noPassword is the error of a command without --password-stdin. A password in a flag
 // would be visible in the list of processes and in the history of the shell.
 func noPassword(command string) error {
-	return wrongUsage("no password: pass it on standard input with --password-stdin, for example: mandate user %s --password-stdin < password.txt", command)
+	return wrongUsage("no password: pass it on standard input with --password-stdin, for example: mandate user %s "+
+		"--password-stdin < password.txt", command)
 }
 
 func (p *program) addUser(ctx context.Context, person people.Person, asJSON bool) error {
@@ -136,7 +138,8 @@ func (p *program) listUsers(ctx context.Context, asJSON bool) error {
 	}
 	rows := [][]string{{"USERNAME", "NAME", "EMAIL", "GROUPS", "STATE"}}
 	for _, v := range views {
-		rows = append(rows, []string{v.Username, dash(strings.TrimSpace(v.FirstName + " " + v.LastName)), dash(v.Email), dash(strings.Join(v.Groups, ", ")), v.state()})
+		rows = append(rows, []string{v.Username, dash(strings.TrimSpace(v.FirstName + " " + v.LastName)), dash(v.Email),
+			dash(strings.Join(v.Groups, ", ")), v.state()})
 	}
 	return writeTable(p.Stdout, rows)
 }
@@ -161,7 +164,8 @@ func dash(text string) string {
 
 func (p *program) userImportCommand() *cobra.Command {
 	var trial, asJSON bool
-	c := &cobra.Command{Use: "import FILE", Short: "Add all people of a CSV file, with the hashes of their passwords", Args: arguments("FILE"),
+	c := &cobra.Command{Use: "import FILE", Short: "Add all people of a CSV file, with the hashes of their passwords",
+		Args: arguments("FILE"),
 		Long: `Add all people of a CSV file, or none if it has a mistake. The first line names the
 columns: username, and any of email, first_name, last_name, groups, password_hash, active,
 subject and email_verified. Groups are separated by semicolons. A person whose username
@@ -244,7 +248,8 @@ func (p *program) userPasswdCommand() *cobra.Command {
 
 func (p *program) userResetPasswordLinkCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "reset-password-link USERNAME", Short: "Print a link with which a person chooses a new password", Args: arguments("USERNAME"),
+	c := &cobra.Command{Use: "reset-password-link USERNAME", Short: "Print a link with which a person chooses a new " +
+		"password", Args: arguments("USERNAME"),
 		Long: `Print a link with which a person chooses a new password. It works once, and for 30
 minutes. Give it to the person: whoever has it can set the password. The person's
 sessions and tokens end when the link is used, and not before.`,
@@ -275,9 +280,10 @@ func (p *program) printResetLink(ctx context.Context, username string, asJSON bo
 func (p *program) userDisableCommand() *cobra.Command {
 	return p.withJSON(
 		&cobra.Command{
-			Use:   "disable USERNAME",
-			Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible",
-			Args:  arguments("USERNAME"),
+			Use: "disable USERNAME",
+			Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this " +
+				"person is responsible",
+			Args: arguments("USERNAME"),
 			RunE: func(c *cobra.Command, args []string) error {
 				return p.changeUser(
 					c.Context(),
@@ -326,13 +332,15 @@ func (p *program) userEnableCommand() *cobra.Command {
 
 func (p *program) userDeleteCommand() *cobra.Command {
 	var theirs string
-	c := &cobra.Command{Use: "delete USERNAME", Short: "Delete a person; the sessions end, and the tokens are revoked", Args: arguments("USERNAME"),
+	c := &cobra.Command{Use: "delete USERNAME", Short: "Delete a person; the sessions end, and the tokens are revoked",
+		Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Deleted %s.\n", func(o *opened, _ *changedUser) error {
 				return deleteUser(c.Context(), o.provider, args[0], theirs)
 			})
 		}}
-	c.Flags().StringVar(&theirs, "applications", "", "`ACTION` for the applications for which only this person is responsible: delete, or take-over (the operator becomes responsible)")
+	c.Flags().StringVar(&theirs, "applications", "", "`ACTION` for the applications for which only this person is "+
+		"responsible: delete, or take-over (the operator becomes responsible)")
 	return p.withJSON(c)
 }
 
@@ -352,7 +360,8 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	if err != nil {
 		return err
 	}
-	text := username + " is responsible for applications. Choose what happens to them with --applications delete or --applications take-over:"
+	text := username + " is responsible for applications. Choose what happens to them with --applications delete or " +
+		"--applications take-over:"
 	for _, a := range owned {
 		if !clients.OwnerResponsible(a) {
 			continue // it remains
@@ -386,9 +395,10 @@ func (p *program) userLogoutCommand() *cobra.Command {
 func (p *program) userResetFactorsCommand() *cobra.Command {
 	return p.withJSON(
 		&cobra.Command{
-			Use:   "reset-factors USERNAME",
-			Short: "Remove the authenticator app, the passkeys, the recovery codes and the accounts of other servers of a person, and sign the person out everywhere",
-			Args:  arguments("USERNAME"),
+			Use: "reset-factors USERNAME",
+			Short: "Remove the authenticator app, the passkeys, the recovery codes and the accounts of other servers of a " +
+				"person, and sign the person out everywhere",
+			Args: arguments("USERNAME"),
 			RunE: func(c *cobra.Command, args []string) error {
 				return p.changeUser(
 					c.Context(),
@@ -487,7 +497,8 @@ func (c *changedUser) consequences() string {
 	for _, i := range c.Identities {
 		fmt.Fprintf(
 			&text,
-			"Still signs in with %s: %s is the only way in. Set a password with mandate user passwd, then run this command again.\n",
+			"Still signs in with %s: %s is the only way in. Set a password with mandate user passwd, then run this command "+
+				"again.\n",
 			i.Issuer,
 			i.Subject,
 		)

@@ -151,28 +151,32 @@ func webSites() []*webSite {
 			wants:     "signing in, RS256",
 			scope:     "openid profile email",
 			algorithm: "RS256",
-			about:     "OpenID Connect: the site learns who you are. The server signs the ID token with its private key, and everybody can verify the signature with the public key. Most sites use this.",
+			about: "OpenID Connect: the site learns who you are. The server signs the ID token with its private key, and " +
+				"everybody can verify the signature with the public key. Most sites use this.",
 		},
 		{
 			name:      "Forum",
 			wants:     "signing in, HS256",
 			scope:     "openid profile email",
 			algorithm: "HS256",
-			about:     "The same, but the client secret signs the ID token. Only the server and the site know it: both can verify the signature, and both could have created it.",
+			about: "The same, but the client secret signs the ID token. Only the server and the site know it: both can " +
+				"verify the signature, and both could have created it.",
 		},
 		{
 			name:    "Budget",
 			wants:   "FAPI 2.0",
 			scope:   "read groups",
 			profile: policy.ProfileFAPI,
-			about:   "What a bank requires, without a shared secret. The site pushes its request, proves with private keys that it is the sender, and gets an access token that a thief cannot use.",
+			about: "What a bank requires, without a shared secret. The site pushes its request, proves with private keys " +
+				"that it is the sender, and gets an access token that a thief cannot use.",
 		},
 		{
 			name:    "Broker",
 			wants:   "FAPI 2.0, signed messages",
 			scope:   "read groups",
 			profile: policy.ProfileMessages,
-			about:   "The same, and messages can be evidence later: the site signs its request, and the server signs its response to the site and its answer to the API.",
+			about: "The same, and messages can be evidence later: the site signs its request, and the server signs its " +
+				"response to the site and its answer to the API.",
 		},
 	}
 }

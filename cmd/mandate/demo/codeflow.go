@@ -54,8 +54,10 @@ func (d *codeFlow) through(r *http.Request) error {
 
 func (d *codeFlow) redirected(answer url.Values) {
 	step := templates.WalkStep{
-		Title:    "The site redirects the browser to the server, which redirects it back",
-		Text:     "In between, the server authenticated you and asked for your consent. The site never sees your password. If you approve, it gets an authorization code, which works once and for one minute. For this request the site also generated a secret, the code verifier (PKCE), and sent a hash of it, the code_challenge.",
+		Title: "The site redirects the browser to the server, which redirects it back",
+		Text: "In between, the server authenticated you and asked for your consent. The site never sees your password. " +
+			"If you approve, it gets an authorization code, which works once and for one minute. For this request the site " +
+			"also generated a secret, the code verifier (PKCE), and sent a hash of it, the code_challenge.",
 		Request:  message("GET", "/o/authorize/?"+spread(d.client.query(d.visit)), d.host),
 		Response: "HTTP/1.1 303 See Other\nLocation: " + d.client.cast.callback() + "\n  ?" + spread(answer),
 		Checks: []string{
@@ -67,10 +69,14 @@ func (d *codeFlow) redirected(answer url.Values) {
 		step.Text += " The scope openid requests an ID token. The ID token will contain the nonce, a random value."
 	}
 	if d.site.secured() {
-		step.Text = "The browser carries only the client ID and the reference: there is nothing to read and nothing to change. In between, the server authenticated you and asked for your consent. The site never sees your password. If you approve, it gets an authorization code, which works once, for one minute, and with the key of the DPoP proof."
+		step.Text = "The browser carries only the client ID and the reference: there is nothing to read and nothing to " +
+			"change. In between, the server authenticated you and asked for your consent. The site never sees your password. " +
+			"If you approve, it gets an authorization code, which works once, for one minute, and with the key of the DPoP " +
+			"proof."
 	}
 	if d.site.signs() {
-		step.Text += " The response is one JWT, which the server has signed. The site must not use it before it has verified the signature."
+		step.Text += " The response is one JWT, which the server has signed. The site must not use it before it has " +
+			"verified the signature."
 		step.Checks = nil
 	}
 	d.steps = append(d.steps, step)
@@ -88,7 +94,9 @@ func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
 	}
 	step := templates.WalkStep{
 		Title: "The site exchanges the code for tokens",
-		Text:  "The site sends this request directly to the server, not through the browser. It authenticates with its client secret and sends the code verifier: an attacker who saw the code has neither. The site gets an access token for the access that you approved, and a refresh token, with which it can get the next access token.",
+		Text: "The site sends this request directly to the server, not through the browser. It authenticates with its " +
+			"client secret and sends the code verifier: an attacker who saw the code has neither. The site gets an access " +
+			"token for the access that you approved, and a refresh token, with which it can get the next access token.",
 	}
 	if d.site.algorithm != "" {
 		step.Text += " It also gets the ID token, in which the server states who you are."
@@ -109,7 +117,8 @@ func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 	}
 	err = d.exchange(r, templates.WalkStep{
 		Title: "An API checks the token",
-		Text:  "An API cannot read this token, so it asks the server about it: this is token introspection. The application Robot is allowed to introspect tokens, and acts as the API here.",
+		Text: "An API cannot read this token, so it asks the server about it: this is token introspection. The " +
+			"application Robot is allowed to introspect tokens, and acts as the API here.",
 	},
 		request{
 			path:          "/o/introspect/",
@@ -121,7 +130,8 @@ func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 	}
 	return d.exchange(r, templates.WalkStep{
 		Title: "The site gets new tokens",
-		Text:  "A refresh token works once, and the response contains the next one. If it is used again later, the server revokes the whole token family: all tokens that come from this authorization grant.",
+		Text: "A refresh token works once, and the response contains the next one. If it is used again later, the server " +
+			"revokes the whole token family: all tokens that come from this authorization grant.",
 	},
 		request{
 			path:          "/o/token/",
@@ -137,7 +147,9 @@ func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	if d.site.algorithm == "RS256" {
 		err := d.exchange(r, templates.WalkStep{
 			Title: "The site loads the public keys of the server",
-			Text:  "The server signs with a private key, which is secret. The public key can verify a signature, but cannot create one. A site finds the URL of the keys in the server's metadata, which it loads first: /o/.well-known/openid-configuration. Metadata and keys are the same for every client, and a site may cache them.",
+			Text: "The server signs with a private key, which is secret. The public key can verify a signature, but cannot " +
+				"create one. A site finds the URL of the keys in the server's metadata, which it loads first: " +
+				"/o/.well-known/openid-configuration. Metadata and keys are the same for every client, and a site may cache them.",
 		},
 			request{path: "/o/.well-known/jwks.json"}, &keys)
 		if err != nil {
@@ -157,8 +169,11 @@ func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 		Subject string `json:"sub"`
 	}
 	err = d.exchange(r, templates.WalkStep{
-		Title:  "The site requests the claims as they are now: UserInfo",
-		Text:   "The ID token identifies the person. That of this site also contains the claims of the scopes, because an administrator has registered the site; that of another site may not. With the access token, every site can request them, and gets them as they are now. The scopes decide which ones: here profile and email. The server also knows a phone number and a postal address of alice, but the site did not request the scopes for them.",
+		Title: "The site requests the claims as they are now: UserInfo",
+		Text: "The ID token identifies the person. That of this site also contains the claims of the scopes, because an " +
+			"administrator has registered the site; that of another site may not. With the access token, every site can " +
+			"request them, and gets them as they are now. The scopes decide which ones: here profile and email. The server " +
+			"also knows a phone number and a postal address of alice, but the site did not request the scopes for them.",
 		Checks: []string{"sub equals the sub of the ID token: both describe the same person."},
 	},
 		request{path: "/o/userinfo/", authorization: "Bearer " + tokens.Access}, &info)

@@ -19,9 +19,12 @@ func (d *codeFlow) read(t *idToken, accessToken string, keys keySet) (templates.
 	}
 	return templates.WalkStep{
 		Title: "The site reads the ID token",
-		Text:  "The site got it in step 2: a header, the claims and a signature, each in base64url, separated by dots. It is signed, not encrypted. Everybody can read it, and a site must not use it before these checks.",
+		Text: "The site got it in step 2: a header, the claims and a signature, each in base64url, separated by dots. It " +
+			"is signed, not encrypted. Everybody can read it, and a site must not use it before these checks.",
 		Tokens: []templates.WalkToken{decoded(templates.WalkToken{Title: "The ID token", Clause: "OIDC Core §2, §3.1.3.7",
-			Text: "It proves to the site that the server has authenticated this person, for this site and this request. Without it, the site would have only an access token, which does not say that the person signs in to this site."}, t.text, idTokenFacts())},
+			Text: "It proves to the site that the server has authenticated this person, for this site and this request. " +
+				"Without it, the site would have only an access token, which does not say that the person signs in to this site."},
+			t.text, idTokenFacts())},
 		Checks: checks,
 	}, nil
 }
@@ -30,9 +33,11 @@ func (d *codeFlow) read(t *idToken, accessToken string, keys keySet) (templates.
 // that succeeded.
 func (d *codeFlow) checkIDToken(t *idToken, accessToken string, keys keySet) ([]string, error) {
 	key := keys.rsa(t.head.KeyID)
-	signature := "The signature is valid for the client secret: only the server and the site know the secret, and the claims are unchanged."
+	signature := "The signature is valid for the client secret: only the server and the site know the secret, and the " +
+		"claims are unchanged."
 	if d.site.algorithm == "RS256" {
-		signature = "The signature is valid for the public key with this kid: the server wrote these claims, and they are unchanged."
+		signature = "The signature is valid for the public key with this kid: the server wrote these claims, and they are " +
+			"unchanged."
 	}
 	sum := sha256.Sum256([]byte(accessToken))
 	var held []string
@@ -40,15 +45,19 @@ func (d *codeFlow) checkIDToken(t *idToken, accessToken string, keys keySet) ([]
 		holds bool
 		what  string
 	}{
-		{t.head.Algorithm == d.site.algorithm, "alg is " + d.site.algorithm + ", which the site registered: the token does not choose how it is verified."},
+		{t.head.Algorithm == d.site.algorithm, "alg is " + d.site.algorithm + ", which the site registered: the token does " +
+			"not choose how it is verified."},
 		{d.site.signedBy(t.signed, t.signature, key), signature},
-		{!d.site.signedBy(t.forged(), t.signature, key), "The site also checked the reverse: with another sub, the same signature is refused."},
+		{!d.site.signedBy(t.forged(), t.signature, key), "The site also checked the reverse: with another sub, the same " +
+			"signature is refused."},
 		{t.says.Issuer == d.client.cast.issuer, "iss is the server that received the request."},
 		{t.says.Audience == d.site.id, "aud is this site: the token was not issued to another site."},
 		{time.Now().Unix() < t.says.Expires, "exp is in the future."},
-		{t.says.Nonce == d.nonce, "nonce is the value that the site stored in this browser: the token belongs to this request."},
+		{t.says.Nonce == d.nonce, "nonce is the value that the site stored in this browser: the token belongs to this " +
+			"request."},
 		// OIDC Core §3.1.3.8
-		{t.says.AccessHash == base64.RawURLEncoding.EncodeToString(sum[:16]), "at_hash is the hash of the access token: both tokens belong together."},
+		{t.says.AccessHash == base64.RawURLEncoding.EncodeToString(sum[:16]),
+			"at_hash is the hash of the access token: both tokens belong together."},
 	} {
 		if !check.holds {
 			return nil, refusal("The site refuses the ID token, because this is not true: " + check.what)
@@ -69,7 +78,8 @@ func (t *idToken) forged() string {
 func idTokenFacts() []templates.Fact {
 	return []templates.Fact{
 		{Name: "iss", Value: "The issuer: this server."},
-		{Name: "sub", Value: "The subject: an identifier of the person that never changes and is never reused, unlike an email address."},
+		{Name: "sub", Value: "The subject: an identifier of the person that never changes and is never reused, unlike an " +
+			"email address."},
 		{Name: "aud", Value: "The audience: the client id of the site."},
 		{Name: "exp", Value: "When the token expires, in seconds since 1970."},
 		{Name: "iat", Value: "When the token was issued."},

@@ -22,7 +22,8 @@ func TestDemoRefusesIDTokens(t *testing.T) {
 	keys := published(t, private)
 	const access = "mat_access"
 	sum := sha256.Sum256([]byte(access))
-	good := jwt.MapClaims{"iss": "http://127.0.0.1/o", "sub": "alice-7", "aud": "site", "exp": time.Now().Unix() + 60, "nonce": "n",
+	good := jwt.MapClaims{"iss": "http://127.0.0.1/o", "sub": "alice-7", "aud": "site", "exp": time.Now().Unix() + 60,
+		"nonce":   "n",
 		"at_hash": base64.RawURLEncoding.EncodeToString(sum[:16])}
 	for _, algorithm := range []string{"RS256", "HS256"} {
 		site := &webSite{algorithm: algorithm, credentials: credentials{"site", strings.Repeat("s", 32)}}
@@ -41,24 +42,29 @@ func TestDemoRefusesIDTokens(t *testing.T) {
 			"claims changed":    {strings.Join(tampered, "."), "The signature"},
 			"no signature":      {signed(t, "none", "k", jwt.UnsafeAllowNoneSignatureType, good), "alg is"},
 			"signature cut off": {fine[:strings.LastIndex(fine, ".")+1], "The signature"},
-			"another's key":     {signed(t, algorithm, "k", map[string]any{"RS256": stranger, "HS256": []byte(strings.Repeat("t", 32))}[algorithm], good), "The signature"},
-			"another kid":       {signed(t, algorithm, "other", own, good), map[string]string{"RS256": "The signature"}[algorithm]},
+			"another's key": {
+				signed(t, algorithm, "k", map[string]any{"RS256": stranger, "HS256": []byte(strings.Repeat("t", 32))}[algorithm],
+					good), "The signature"},
+			"another kid": {signed(t, algorithm, "other", own, good),
+				map[string]string{"RS256": "The signature"}[algorithm]},
 			// RFC 8725 §2.1: a public key must not be used as a secret.
-			"the public key as secret": {signed(t, "HS256", "k", private.N.Bytes(), good), map[string]string{"RS256": "alg is", "HS256": "The signature"}[algorithm]},
-			"another server":           {but("iss", "https://evil.example/o"), "iss is"},
-			"another site":             {but("aud", "other"), "aud is"},
-			"over":                     {but("exp", time.Now().Unix()-1), "exp is"},
-			"another request":          {but("nonce", "m"), "nonce is"},
-			"another access token":     {but("at_hash", "x"), "at_hash is"},
-			"no token":                 {"", "no ID token"},
-			"not base64":               {fine + "=", "no ID token"},
+			"the public key as secret": {signed(t, "HS256", "k", private.N.Bytes(), good),
+				map[string]string{"RS256": "alg is", "HS256": "The signature"}[algorithm]},
+			"another server":       {but("iss", "https://evil.example/o"), "iss is"},
+			"another site":         {but("aud", "other"), "aud is"},
+			"over":                 {but("exp", time.Now().Unix()-1), "exp is"},
+			"another request":      {but("nonce", "m"), "nonce is"},
+			"another access token": {but("at_hash", "x"), "at_hash is"},
+			"no token":             {"", "no ID token"},
+			"not base64":           {fine + "=", "no ID token"},
 		} {
 			id, err := readIDToken(test.token)
 			var held []string
 			if err == nil {
 				held, err = walk.checkIDToken(id, access, keys)
 			}
-			if (err == nil) != (test.why == "") || err != nil && !strings.Contains(err.Error(), test.why) || err == nil && len(held) != 8 {
+			if (err == nil) != (test.why == "") || err != nil && !strings.Contains(err.Error(), test.why) ||
+				err == nil && len(held) != 8 {
 				t.Errorf("%s, %s: %v, held %q, want %q", algorithm, what, err, held, test.why)
 			}
 		}

@@ -81,7 +81,8 @@ func DocumentHost(demo net.Listener, dir string) (target.Documents, *outbound.Pe
 		return target.Documents{}, nil, err
 	}
 	err = l.Close() // the check listens there
-	d := target.Documents{Listen: net.JoinHostPort(documentHost, strconv.Itoa(port)), Certificate: filepath.Join(dir, "documents.pem"), Key: filepath.Join(dir, "documents-key.pem")}
+	d := target.Documents{Listen: net.JoinHostPort(documentHost, strconv.Itoa(port)),
+		Certificate: filepath.Join(dir, "documents.pem"), Key: filepath.Join(dir, "documents-key.pem")}
 	if err != nil {
 		return d, nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a client of the Model Context Protocol may send besides the calls of a tool, which conformance/mandate tests with
-// the clients of others.
+// What a client of the Model Context Protocol may send besides the calls of a tool, which conformance/mandate tests
+// with the clients of others.
 func TestMCPMessages(t *testing.T) {
 	for _, test := range []struct{ method, kind, body, want string }{
 		{"GET", "", "", "405 "},

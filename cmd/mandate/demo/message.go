@@ -31,7 +31,8 @@ func (r request) method() string {
 
 // headers returns the headers that have a value.
 func (r request) headers() []templates.Fact {
-	all := []templates.Fact{{Name: "Authorization", Value: r.authorization}, {Name: "DPoP", Value: r.proof}, {Name: "Accept", Value: r.accept}}
+	all := []templates.Fact{{Name: "Authorization", Value: r.authorization}, {Name: "DPoP", Value: r.proof},
+		{Name: "Accept", Value: r.accept}}
 	if r.form != nil {
 		all = append(all, templates.Fact{Name: "Content-Type", Value: "application/x-www-form-urlencoded"})
 	}
@@ -41,7 +42,8 @@ func (r request) headers() []templates.Fact {
 // exchange sends a request and records both messages. With a form it sends a POST
 // request. A string gets the body of the response, and another value its JSON.
 func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, sent request, into any) error {
-	out, err := http.NewRequestWithContext(r.Context(), sent.method(), d.client.cast.base+sent.path, strings.NewReader(sent.form.Encode()))
+	out, err := http.NewRequestWithContext(r.Context(), sent.method(), d.client.cast.base+sent.path,
+		strings.NewReader(sent.form.Encode()))
 	if err != nil {
 		return err
 	}

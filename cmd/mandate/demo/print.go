@@ -36,7 +36,8 @@ Or paste these commands into another shell:
 	}
 	program, err := os.Executable() // with go run it is not on the path
 	if err == nil {
-		fmt.Fprintf(w, "\n# The other commands also work on this server\n%s --config %s application list\n", program, configFile)
+		fmt.Fprintf(w, "\n# The other commands also work on this server\n%s --config %s application list\n", program,
+			configFile)
 		fmt.Fprintf(w, "\n# Check this server, rule by rule\n%s conformance --target %s\n", program, targetFile)
 	}
 }
@@ -45,9 +46,11 @@ type example struct{ what, line string }
 
 func (c *Cast) tries() []example {
 	robot := c.post(c.robot, "/o/token/", "grant_type=client_credentials")
-	alice := c.post(c.legacy, "/o/token/", "grant_type=password", "username="+c.alice.Username, "password="+c.alice.Password)
+	alice := c.post(c.legacy, "/o/token/", "grant_type=password", "username="+c.alice.Username,
+		"password="+c.alice.Password)
 	// In a form a space is +, which needs no quotes.
-	signedIn := c.post(c.legacy, "/o/token/", "grant_type=password", "username="+c.alice.Username, "password="+c.alice.Password, "scope=openid+profile+email")
+	signedIn := c.post(c.legacy, "/o/token/", "grant_type=password", "username="+c.alice.Username,
+		"password="+c.alice.Password, "scope=openid+profile+email")
 	with := func(answer string) string {
 		return "curl -s -H \"Authorization: Bearer " + within(answer, "access_token") + "\" "
 	}
@@ -55,15 +58,20 @@ func (c *Cast) tries() []example {
 		{"Client credentials: an access token for the application Robot itself", robot},
 		{"Client credentials, with one scope", c.post(c.robot, "/o/token/", "grant_type=client_credentials", "scope=read")},
 		{"Password: an access token for alice, who gives her password to the application Legacy", alice},
-		{"Refresh: a new access token for alice, in exchange for a refresh token", c.post(c.legacy, "/o/token/", "grant_type=refresh_token", "refresh_token="+within(alice, "refresh_token"))},
-		{"Introspection: Robot introspects an access token of alice", c.post(c.robot, "/o/introspect/", "token="+within(alice, "access_token"))},
+		{"Refresh: a new access token for alice, in exchange for a refresh token",
+			c.post(c.legacy, "/o/token/", "grant_type=refresh_token", "refresh_token="+within(alice, "refresh_token"))},
+		{"Introspection: Robot introspects an access token of alice",
+			c.post(c.robot, "/o/introspect/", "token="+within(alice, "access_token"))},
 		{"Sample API: list the people (scope read)", with(robot) + c.base + "/users/"},
-		{"Sample API: add a person (scope write)", with(robot) + "-d username=carol-$$ -d password=" + newPassword() + " " + c.base + "/users/"},
+		{"Sample API: add a person (scope write)", with(robot) + "-d username=carol-$$ -d password=" + newPassword() + " " +
+			c.base + "/users/"},
 		{"Sample API: list the groups (scope groups)", with(robot) + c.base + "/groups/"},
 		{"Sample API without a token: 401", "curl -si " + c.base + "/users/"},
-		{"OpenID Connect: the metadata of the server, which a client loads first", "curl -s " + c.issuer + "/.well-known/openid-configuration"},
+		{"OpenID Connect: the metadata of the server, which a client loads first",
+			"curl -s " + c.issuer + "/.well-known/openid-configuration"},
 		{"OpenID Connect: the public keys that verify ID tokens", "curl -s " + c.issuer + "/.well-known/jwks.json"},
-		{"OpenID Connect: the claims about alice that Legacy may read (scope openid)", with(signedIn) + c.issuer + "/userinfo/"},
+		{"OpenID Connect: the claims about alice that Legacy may read (scope openid)",
+			with(signedIn) + c.issuer + "/userinfo/"},
 	}
 }
 

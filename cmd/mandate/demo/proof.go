@@ -63,13 +63,17 @@ func (s *webSite) register(r *clients.Registration) error {
 func (d *codeFlow) assertion() (string, templates.WalkToken, error) {
 	now := time.Now().Unix()
 	// RFC 7523 §3: iss and sub are the client. FAPI 2.0 Security Profile §5.3.2.1: aud is the issuer, as text.
-	text, err := jose.Sign(proofAlgorithm, "client-authentication+jwt", d.site.keys.client.public.ID, d.site.keys.client.private, map[string]any{
-		"iss": d.site.id, "sub": d.site.id, "aud": d.client.cast.issuer, "jti": rand.Text(), "iat": now, "exp": now + 60})
-	return text, decoded(templates.WalkToken{Title: "The client assertion", Clause: "RFC 7523 §2.2, §3; FAPI 2.0 Security Profile §5.3.2.1",
-		Text: "It proves to the server that the site sends this request: only the site has the private key whose public key is registered. Without it, the server refuses the request with invalid_client."}, text,
+	text, err := jose.Sign(proofAlgorithm, "client-authentication+jwt", d.site.keys.client.public.ID,
+		d.site.keys.client.private, map[string]any{
+			"iss": d.site.id, "sub": d.site.id, "aud": d.client.cast.issuer, "jti": rand.Text(), "iat": now, "exp": now + 60})
+	return text, decoded(templates.WalkToken{Title: "The client assertion",
+		Clause: "RFC 7523 §2.2, §3; FAPI 2.0 Security Profile §5.3.2.1",
+		Text: "It proves to the server that the site sends this request: only the site has the private key whose public " +
+			"key is registered. Without it, the server refuses the request with invalid_client."}, text,
 		[]templates.Fact{
 			{Name: "typ", Value: "What the JWT is for: client authentication, and nothing else (RFC 10070 §4)."},
-			{Name: "alg", Value: "The algorithm of the signature. The server accepts only those that are registered for the site."},
+			{Name: "alg", Value: "The algorithm of the signature. The server accepts only those that are registered for the " +
+				"site."},
 			{Name: "kid", Value: "Which of the registered keys of the site verifies the signature."},
 			{Name: "iss", Value: "Who made the assertion: the client ID."},
 			{Name: "sub", Value: "Who authenticates with it: the same client ID."},
@@ -82,7 +86,8 @@ func (d *codeFlow) assertion() (string, templates.WalkToken, error) {
 
 // proof makes a DPoP proof for a request (RFC 9449 §4.2), and adds it to what the page says about
 // it. token is the access token that the request presents, or "".
-func (d *codeFlow) proof(about templates.WalkToken, by keyPair, to request, token string) (string, templates.WalkToken, error) {
+func (d *codeFlow) proof(about templates.WalkToken, by keyPair, to request, token string) (string,
+	templates.WalkToken, error) {
 	claims := map[string]any{"htm": to.method(), "htu": d.client.cast.base + to.path}
 	if token != "" {
 		claims["ath"] = dpop.TokenHash(token)
@@ -107,9 +112,12 @@ func (d *codeFlow) requestObject(parameters url.Values) (string, templates.WalkT
 	for name := range parameters {
 		claims[name] = parameters.Get(name)
 	}
-	text, err := jose.Sign(proofAlgorithm, "oauth-authz-req+jwt", d.site.keys.client.public.ID, d.site.keys.client.private, claims)
-	return text, decoded(templates.WalkToken{Title: "The request object", Clause: "RFC 9101 §4; FAPI 2.0 Message Signing §5.3.1",
-		Text: "It proves to the server that the site has made exactly these parameters, and the server can keep it as evidence. Without it, the server refuses the request of this site with invalid_request."}, text,
+	text, err := jose.Sign(proofAlgorithm, "oauth-authz-req+jwt", d.site.keys.client.public.ID,
+		d.site.keys.client.private, claims)
+	return text, decoded(templates.WalkToken{Title: "The request object",
+		Clause: "RFC 9101 §4; FAPI 2.0 Message Signing §5.3.1",
+		Text: "It proves to the server that the site has made exactly these parameters, and the server can keep it as " +
+			"evidence. Without it, the server refuses the request of this site with invalid_request."}, text,
 		[]templates.Fact{
 			{Name: "typ", Value: "A request object, and no other kind of JWT."},
 			{Name: "iss", Value: "Who made the request: the client ID."},

@@ -43,16 +43,19 @@ func (d *codeFlow) signedResponse(r *http.Request, answer url.Values) (url.Value
 	}
 	d.steps = append(d.steps, templates.WalkStep{Title: "The site verifies the signed response",
 		Text: "Only after these checks does the site use what the response contains.",
-		Tokens: []templates.WalkToken{decoded(templates.WalkToken{Title: "The signed response", Clause: "JARM §2.1, §2.4; FAPI 2.0 Message Signing §5.4.1",
-			Text: "It proves to the site that this server has made the response, for this site, a moment ago. Without it, whoever controls the browser could put other parameters into the redirect, so the server sends this site no unsigned response."}, text,
-			[]templates.Fact{
-				{Name: "iss", Value: "The issuer: this server."},
-				{Name: "aud", Value: "The audience: the client ID of the site."},
-				{Name: "exp", Value: "When the response expires."},
-				{Name: "code", Value: "The authorization code, which works once."},
-				{Name: "error", Value: "Why there is no authorization code."},
-				{Name: "state", Value: "The random value that the site sent with its request."},
-			})},
+		Tokens: []templates.WalkToken{
+			decoded(templates.WalkToken{Title: "The signed response", Clause: "JARM §2.1, §2.4; FAPI 2.0 Message Signing §5.4.1",
+				Text: "It proves to the site that this server has made the response, for this site, a moment ago. Without it, " +
+					"whoever controls the browser could put other parameters into the redirect, so the server sends this site no " +
+					"unsigned response."}, text,
+				[]templates.Fact{
+					{Name: "iss", Value: "The issuer: this server."},
+					{Name: "aud", Value: "The audience: the client ID of the site."},
+					{Name: "exp", Value: "When the response expires."},
+					{Name: "code", Value: "The authorization code, which works once."},
+					{Name: "error", Value: "Why there is no authorization code."},
+					{Name: "state", Value: "The random value that the site sent with its request."},
+				})},
 		Checks: []string{
 			"The signature is valid for the public key with this kid, and alg is " + serverAlgorithm + ", which is registered.",
 			"aud is this site, and exp is in the future.",
@@ -82,7 +85,8 @@ func (d *codeFlow) readResponse(text string) (url.Values, error) {
 // introspectBound asks the server about a bound access token, as an API does.
 func (d *codeFlow) introspectBound(r *http.Request, token string) error {
 	step := templates.WalkStep{Title: "An API asks which key the token is bound to",
-		Text: "The application Robot acts as the API. In the response, jkt of cnf is the thumbprint of the key that signed the DPoP proof of the token request."}
+		Text: "The application Robot acts as the API. In the response, jkt of cnf is the thumbprint of the key that signed " +
+			"the DPoP proof of the token request."}
 	sent := request{path: "/o/introspect/", authorization: d.client.cast.robot.basic(), form: url.Values{"token": {token}}}
 	var answer introspected
 	if !d.site.signs() {
@@ -103,13 +107,17 @@ func (d *codeFlow) introspectBound(r *http.Request, token string) error {
 			return err
 		}
 		answer.read(claims)
-		d.last().Tokens = []templates.WalkToken{decoded(templates.WalkToken{Title: "The signed introspection response", Clause: "RFC 9701 §5; FAPI 2.0 Message Signing §5.5.1",
-			Text: "It proves to the API, and later to others, that this server has said this about the token, to this API. Without it, the API gets the same as JSON, which nobody can verify after the connection has ended."}, text,
-			[]templates.Fact{
-				{Name: "typ", Value: "An introspection response, and no other kind of JWT: it can never be used as an access token."},
-				{Name: "aud", Value: "The API that has asked."},
-				{Name: "token_introspection", Value: "What the response would contain without a signature."},
-			})}
+		d.last().Tokens = []templates.WalkToken{
+			decoded(templates.WalkToken{Title: "The signed introspection response",
+				Clause: "RFC 9701 §5; FAPI 2.0 Message Signing §5.5.1",
+				Text: "It proves to the API, and later to others, that this server has said this about the token, to this API. " +
+					"Without it, the API gets the same as JSON, which nobody can verify after the connection has ended."}, text,
+				[]templates.Fact{
+					{Name: "typ", Value: "An introspection response, and no other kind of JWT: it can never be used as an access " +
+						"token."},
+					{Name: "aud", Value: "The API that has asked."},
+					{Name: "token_introspection", Value: "What the response would contain without a signature."},
+				})}
 	}
 	if answer.Confirmation.Key != d.site.keys.proof.public.Thumbprint() {
 		return refusal("The access token is not bound to the key of the site.")

@@ -20,7 +20,8 @@ import (
 func TestDemoRefusesResponses(t *testing.T) {
 	private, stranger := rsaKey(t), rsaKey(t)
 	const issuer = "http://127.0.0.1/o"
-	walk := &codeFlow{visit: &visit{site: &webSite{credentials: credentials{id: "site"}}, state: "s"}, client: &Sites{cast: &Cast{issuer: issuer}},
+	walk := &codeFlow{visit: &visit{site: &webSite{credentials: credentials{id: "site"}}, state: "s"},
+		client:    &Sites{cast: &Cast{issuer: issuer}},
 		published: publishedSet(t, private)}
 	good := jwt.MapClaims{"iss": issuer, "aud": "site", "exp": time.Now().Unix() + 60, "state": "s", "code": "c"}
 	makeJWT := func(algorithm, kid, kind string, key any, changed jwt.MapClaims) string {
@@ -80,7 +81,8 @@ func TestDemoPushes(t *testing.T) {
 	for i := range maxPushed + 1 {
 		p.keep("state"+strconv.Itoa(i), pushed{uri: strconv.Itoa(i)})
 	}
-	for state, want := range map[string]string{"state0": "", "state1": "1", "state" + strconv.Itoa(maxPushed): strconv.Itoa(maxPushed), "other": ""} {
+	for state, want := range map[string]string{"state0": "", "state1": "1",
+		"state" + strconv.Itoa(maxPushed): strconv.Itoa(maxPushed), "other": ""} {
 		if got := p.take(state).uri; got != want {
 			t.Errorf("%s: %q, want %q", state, got, want)
 		}
@@ -96,7 +98,8 @@ func TestDemoPushes(t *testing.T) {
 // A part that cannot be decoded is shown as empty.
 func TestDemoDecodes(t *testing.T) {
 	known := idTokenFacts()
-	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"a"}`)) + "."
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"a"}`)) + "."
 	for _, test := range []struct {
 		text, header, claims string
 		meanings             int
@@ -106,7 +109,8 @@ func TestDemoDecodes(t *testing.T) {
 		{"*.*.*", "", "", 0},
 	} {
 		got := decoded(templates.WalkToken{Title: "T"}, test.text, known)
-		if got.Raw != test.text || got.Header != test.header || got.Claims != test.claims || len(got.Meanings) != test.meanings || got.Title != "T" {
+		if got.Raw != test.text || got.Header != test.header || got.Claims != test.claims ||
+			len(got.Meanings) != test.meanings || got.Title != "T" {
 			t.Errorf("%q: %+v", test.text, got)
 		}
 	}

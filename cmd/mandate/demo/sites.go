@@ -31,7 +31,8 @@ func NewSites(cast *Cast, pages *templates.Pages, log *slog.Logger) *Sites {
 
 // Before serves the paths of the sites, and passes other requests to the server.
 func (c *Sites) Before(server http.Handler) http.Handler {
-	sites := map[string]http.HandlerFunc{"/demo": c.choose, "/demo/": c.choose, "/demo/start": c.start, "/demo/callback": c.callback}
+	sites := map[string]http.HandlerFunc{"/demo": c.choose, "/demo/": c.choose, "/demo/start": c.start,
+		"/demo/callback": c.callback}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site, ours := sites[r.URL.Path]
 		switch {
@@ -49,7 +50,9 @@ func (c *Sites) Before(server http.Handler) http.Handler {
 
 // choose is the first page, on which a person chooses a site.
 func (c *Sites) choose(w http.ResponseWriter, r *http.Request) {
-	page := templates.Walk{Intro: "These sites request access. Each one sends you to this server. There you sign in as alice, with the password that the demo printed, and you approve or deny the request. Then a page shows every message that was sent, and its purpose."}
+	page := templates.Walk{Intro: "These sites request access. Each one sends you to this server. There you sign in as " +
+		"alice, with the password that the demo printed, and you approve or deny the request. Then a page shows every " +
+		"message that was sent, and its purpose."}
 	for _, site := range c.cast.sites {
 		page.Choices = append(page.Choices, templates.WalkChoice{Title: site.name + ": " + site.wants, Text: site.about,
 			URL: "/demo/start?site=" + url.QueryEscape(site.name), Label: "Go to " + site.name})
@@ -86,7 +89,8 @@ func (c *Sites) start(w http.ResponseWriter, r *http.Request) {
 		c.pushes.keep(d.state, d.pushed)
 	}
 	kept := strings.Join([]string{site.name, d.state, d.nonce, d.verifier}, ".")
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: kept, Path: "/demo/", MaxAge: 600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: kept, Path: "/demo/", MaxAge: 600, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, c.cast.base+"/o/authorize/?"+c.query(d).Encode(), http.StatusSeeOther)
 }
 
@@ -125,11 +129,13 @@ func (c *Sites) parameters(d *visit) url.Values {
 func (c *Sites) remembered(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	cookie, err := r.Cookie(cookieName)
 	if err != nil {
-		return nil, refusal("This browser has not started the flow, or has already finished it: an authorization code works once.")
+		return nil, refusal("This browser has not started the flow, or has already finished it: an authorization code " +
+			"works once.")
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/demo/", MaxAge: -1})
 	kept := append(strings.Split(cookie.Value, "."), "", "", "")
-	d := &visit{site: c.cast.site(kept[0]), state: kept[1], nonce: kept[2], verifier: kept[3], pushed: c.pushes.take(kept[1])}
+	d := &visit{site: c.cast.site(kept[0]), state: kept[1], nonce: kept[2], verifier: kept[3],
+		pushed: c.pushes.take(kept[1])}
 	if d.site == nil || d.site.secured() && d.pushed.uri == "" {
 		return nil, refusal("The cookie of this browser comes from another demo.")
 	}
@@ -154,7 +160,9 @@ func (c *Sites) callback(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, err)
 		return
 	}
-	c.show(w, http.StatusOK, templates.Walk{Intro: "These are the messages that your browser, the site " + d.site.name + " and the server sent to each other.", Steps: explainOnce(walk.steps), RestartURL: "/demo/"})
+	c.show(w, http.StatusOK,
+		templates.Walk{Intro: "These are the messages that your browser, the site " + d.site.name +
+			" and the server sent to each other.", Steps: explainOnce(walk.steps), RestartURL: "/demo/"})
 }
 
 func (c *Sites) check(d *visit, answer url.Values) error {
@@ -180,7 +188,9 @@ func (c *Sites) fail(w http.ResponseWriter, err error) {
 }
 
 func (c *Sites) refuse(w http.ResponseWriter, text string) {
-	c.show(w, http.StatusBadRequest, templates.ErrorPage{Status: http.StatusBadRequest, Heading: "The demo cannot continue", Message: text, BackURL: "/demo/", BackLabel: "Start again"})
+	c.show(w, http.StatusBadRequest,
+		templates.ErrorPage{Status: http.StatusBadRequest, Heading: "The demo cannot continue", Message: text,
+			BackURL: "/demo/", BackLabel: "Start again"})
 }
 
 func (c *Sites) show(w http.ResponseWriter, status int, page any) {
@@ -192,7 +202,8 @@ func (c *Sites) show(w http.ResponseWriter, status int, page any) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")

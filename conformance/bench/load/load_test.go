@@ -11,7 +11,8 @@ import (
 )
 
 func TestHistogramIsExactToOnePercent(t *testing.T) {
-	for _, d := range []time.Duration{0, 1, 255, 256, 257, 511, 512, 1023, 1024, 999_999, time.Second, time.Hour, math.MaxInt64} {
+	for _, d := range []time.Duration{0, 1, 255, 256, 257, 511, 512, 1023, 1024, 999_999, time.Second, time.Hour,
+		math.MaxInt64} {
 		got := middle(step(d))
 		if math.Abs(float64(got-d)) > 0.01*float64(d) {
 			t.Errorf("%d is counted as %d", d, got)
@@ -85,11 +86,13 @@ func TestRatiosArePaired(t *testing.T) {
 func TestAnswersInAnyShape(t *testing.T) {
 	const body = `{"active": true}`
 	for name, sent := range map[string][]string{
-		"length":         {"HTTP/1.1 200 OK\r\ncontent-length: 16\r\n\r\n" + body},
-		"in pieces":      {"HTTP/1.1 200 O", "K\r\nContent-Length: 16\r", "\n\r", "\n{\"active\"", ": true}"},
-		"chunked":        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{\"active\"\r\n7;x=y\r\n: true}\r\n0\r\n\r\n"},
-		"chunked pieces": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1", "0\r\n{\"active\"", ": true}\r", "\n0\r\n\r", "\n"},
-		"long head":      {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 20_000) + "\r\nContent-Length: 16\r\n\r\n" + body},
+		"length":    {"HTTP/1.1 200 OK\r\ncontent-length: 16\r\n\r\n" + body},
+		"in pieces": {"HTTP/1.1 200 O", "K\r\nContent-Length: 16\r", "\n\r", "\n{\"active\"", ": true}"},
+		"chunked": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{\"active\"\r\n7;x=y\r\n: " +
+			"true}\r\n0\r\n\r\n"},
+		"chunked pieces": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1", "0\r\n{\"active\"", ": true}\r",
+			"\n0\r\n\r", "\n"},
+		"long head": {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 20_000) + "\r\nContent-Length: 16\r\n\r\n" + body},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ours, theirs := net.Pipe()

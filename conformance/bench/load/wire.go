@@ -51,7 +51,8 @@ func (e Endpoint) Form(header string) Form {
 
 // Post does the same for a body of another type.
 func (e Endpoint) Post(contentType, header string) Form {
-	return Form("POST " + e.Target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header + "Content-Type: " + contentType + "\r\nContent-Length: ")
+	return Form("POST " + e.Target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header + "Content-Type: " + contentType +
+		"\r\nContent-Length: ")
 }
 
 // Form is the beginning of a POST request, without the number of Content-Length.

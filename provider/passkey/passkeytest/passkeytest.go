@@ -82,7 +82,8 @@ func (a *Authenticator) Create(options string) string {
 	object = append(append(object, cborText(format)...), cborText("attStmt")...)
 	object = append(append(object, statement...), cborText("authData")...)
 	object = append(object, cborBytes(data)...)
-	return a.answer(map[string]any{"clientDataJSON": encode(client), "attestationObject": encode(object), "transports": []string{"internal", "hybrid"}})
+	return a.answer(map[string]any{"clientDataJSON": encode(client), "attestationObject": encode(object),
+		"transports": []string{"internal", "hybrid"}})
 }
 
 // statement returns a packed attestation statement (WebAuthn-3 §8.2).
@@ -106,7 +107,8 @@ func (a *Authenticator) statement(data, client []byte) []byte {
 func (a *Authenticator) Get(options string) string {
 	asked := read(options)
 	data, client := a.data(asked.RPID, 0), a.client("webauthn.get", asked)
-	response := map[string]any{"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(a.sign(data, client))}
+	response := map[string]any{"clientDataJSON": encode(client), "authenticatorData": encode(data),
+		"signature": encode(a.sign(data, client))}
 	if len(a.Handle) > 0 {
 		response["userHandle"] = encode(a.Handle)
 	}
@@ -153,7 +155,8 @@ func read(options string) request {
 }
 
 func (a *Authenticator) answer(response map[string]any) string {
-	text, _ := json.Marshal(map[string]any{"id": encode(a.ID), "rawId": encode(a.ID), "type": "public-key", "response": response, "clientExtensionResults": map[string]any{}})
+	text, _ := json.Marshal(map[string]any{"id": encode(a.ID), "rawId": encode(a.ID), "type": "public-key",
+		"response": response, "clientExtensionResults": map[string]any{}})
 	return string(text)
 }
 
@@ -166,7 +169,8 @@ func (a *Authenticator) client(kind string, asked request) []byte {
 	if a.Challenge != "" {
 		challenge = a.Challenge
 	}
-	text, _ := json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin, "crossOrigin": a.Framed})
+	text, _ := json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin,
+		"crossOrigin": a.Framed})
 	return text
 }
 

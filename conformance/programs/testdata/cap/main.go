@@ -15,7 +15,8 @@ import (
 func main() {
 	address := os.Getenv("ADDRESS")
 	redirect := "http://" + address + "/callback"
-	config, err := oidc.NewConfig(os.Getenv("ISSUER"), os.Getenv("CLIENT_ID"), oidc.ClientSecret(os.Getenv("CLIENT_SECRET")), []oidc.Alg{oidc.RS256}, []string{redirect})
+	config, err := oidc.NewConfig(os.Getenv("ISSUER"), os.Getenv("CLIENT_ID"),
+		oidc.ClientSecret(os.Getenv("CLIENT_SECRET")), []oidc.Alg{oidc.RS256}, []string{redirect})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	config := &oauth2.Config{ClientID: os.Getenv("CLIENT_ID"), Endpoint: provider.Endpoint(), Scopes: []string{oidc.ScopeOpenID, "profile", "email", "groups"}}
+	config := &oauth2.Config{ClientID: os.Getenv("CLIENT_ID"), Endpoint: provider.Endpoint(),
+		Scopes: []string{oidc.ScopeOpenID, "profile", "email", "groups"}}
 	response, err := config.DeviceAuth(ctx)
 	if err != nil {
 		log.Fatal(err)

@@ -1,4 +1,5 @@
-// A website that signs people in by goth's package gothic, as its documentation shows: the library of Gitea and Forgejo.
+// A website that signs people in by goth's package gothic, as its documentation shows: the library of Gitea and
+// Forgejo.
 package main
 
 import (
@@ -15,7 +16,8 @@ import (
 
 func main() {
 	address := os.Getenv("ADDRESS")
-	provider, err := openidConnect.New(os.Getenv("CLIENT_ID"), os.Getenv("CLIENT_SECRET"), "http://"+address+"/auth/openid-connect/callback",
+	provider, err := openidConnect.New(os.Getenv("CLIENT_ID"), os.Getenv("CLIENT_SECRET"),
+		"http://"+address+"/auth/openid-connect/callback",
 		os.Getenv("ISSUER")+"/.well-known/openid-configuration", "openid", "profile", "email", "groups")
 	if err != nil {
 		log.Fatal(err)
@@ -29,7 +31,8 @@ func main() {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"name": user.Name, "email": user.Email, "groups": user.RawData["groups"]})
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": user.Name, "email": user.Email,
+			"groups": user.RawData["groups"]})
 	})
 	p.Get("/auth/{provider}", gothic.BeginAuthHandler)
 	log.Fatal(http.ListenAndServe(address, p))

@@ -1,5 +1,5 @@
-// The OpenID Connect authenticator of kube-apiserver, and a command-line client in front of it, as kubelogin does it: it
-// gets an ID token by the code flow and sends it to the API server. Both are in one process here.
+// The OpenID Connect authenticator of kube-apiserver, and a command-line client in front of it, as kubelogin does it:
+// it gets an ID token by the code flow and sends it to the API server. Both are in one process here.
 package main
 
 import (
@@ -36,7 +36,8 @@ func main() {
 			Groups:   apiserver.PrefixedClaimOrExpression{Claim: "groups", Prefix: &none},
 		},
 	}
-	server, err := authenticator.New(context.Background(), authenticator.Options{JWTAuthenticator: of, CAContentProvider: bundle(ca)})
+	server, err := authenticator.New(context.Background(),
+		authenticator.Options{JWTAuthenticator: of, CAContentProvider: bundle(ca)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,8 +45,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := oauth2.Config{ClientID: id, ClientSecret: os.Getenv("CLIENT_SECRET"), Endpoint: provider.Endpoint(), RedirectURL: "http://" + address,
-		Scopes: []string{"openid", "email", "groups"}}
+	client := oauth2.Config{ClientID: id, ClientSecret: os.Getenv("CLIENT_SECRET"), Endpoint: provider.Endpoint(),
+		RedirectURL: "http://" + address,
+		Scopes:      []string{"openid", "email", "groups"}}
 	state := rand.Text()
 	http.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
 		if err := server.HealthCheck(); err != nil {

@@ -20,7 +20,8 @@ func need(scope string, then http.HandlerFunc) http.HandlerFunc {
 			sent = ""
 		}
 		answer, err := http.PostForm(endpoint, url.Values{
-			"token": {cmp.Or(sent, "none")}, "client_id": {os.Getenv("CLIENT_ID")}, "client_secret": {os.Getenv("CLIENT_SECRET")},
+			"token": {cmp.Or(sent, "none")}, "client_id": {os.Getenv("CLIENT_ID")},
+			"client_secret": {os.Getenv("CLIENT_SECRET")},
 		})
 		if err != nil {
 			http.Error(w, "introspection", http.StatusServiceUnavailable)
