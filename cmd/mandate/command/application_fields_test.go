@@ -105,6 +105,16 @@ func readFlag(t *testing.T, name, value string, r clients.Registration) clients.
 	return r
 }
 
+// A list that allows everything while it is empty must not become so by an empty variable of somebody's script.
+func TestAnEmptyTextAllowsNothing(t *testing.T) {
+	for _, name := range []string{"scope", "resource", "response-mode"} {
+		err := (&program{}).applicationUpdateCommand().Flags().Set(name, "")
+		if err == nil {
+			t.Errorf("--%s with the empty text allows everything", name)
+		}
+	}
+}
+
 // valueFor returns a value of a flag that is not the one of filled.
 func valueFor(t *testing.T, name string) string {
 	switch {
