@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"mandate/provider/clients"
 )
 
 const root = "../../.."
@@ -353,6 +355,9 @@ func TestGuidesNameWhatPagesSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		said.Write(text)
+	}
+	for _, f := range clients.Fields() {
+		fmt.Fprintf(&said, ">%s<", f.Title())
 	}
 	label := regexp.MustCompile(`[^*]\*([A-Z][^*]+)\*[^*]`)
 	for _, name := range []string{"docs/administer.md", "docs/for-people.md"} {
