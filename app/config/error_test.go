@@ -186,11 +186,9 @@ func TestConfigErrors(t *testing.T) {
 				"and fragment: whoever can change the keys in transit can sign any statement\n" +
 				"mandate.yaml:5: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS[1]: has the ISSUER of an earlier item; keep one\n" +
 				"mandate.yaml:6: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS[2]: needs ISSUER: the value of iss in its " +
-				"statements, " +
-				"without spaces\n" +
+				"statements, without spaces\n" +
 				"mandate.yaml:7: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS[3]: needs the public keys of the issuer: set JWKS, " +
-				"or " +
-				"their https URL as JWKS_URI"},
+				"or their https URL as JWKS_URI"},
 		{issuers + `[{ISSUER: a, JWKS: "{}"}]` + "\n", ispat + "[0].JWKS: must be a JWK Set: an object whose member keys " +
 			"is an array of keys"},
 		{issuers + `[{ISSUER: a, JWKS: '{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}'}]` + "\n",

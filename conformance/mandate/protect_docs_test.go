@@ -75,8 +75,7 @@ func TestProtectDocs(t *testing.T) {
 		if !run[f.jwt] || !run[f.introspection] {
 			text.WriteString(
 				"**These lines were written from the documents of ASP.NET. Nobody has compiled or run them here**, unlike those " +
-					"of " +
-					"the other sections: try them with a token of each kind that they must refuse.\n\n",
+					"of the other sections: try them with a token of each kind that they must refuse.\n\n",
 			)
 		}
 		text.WriteString("A signed token, checked with the keys of the server:\n\n")

@@ -36,8 +36,7 @@ func (u *untrusted) warn(at netip.Addr, log *slog.Logger) {
 	u.peers[at] = true
 	u.count[kind]++
 	log.Warn("X-Forwarded-For is ignored, because TRUSTED_PROXIES does not list its sender: if it is your reverse "+
-		"proxy, add its address there; "+
-		"until then, everybody behind it counts as one client", "peer", at.String())
+		"proxy, add its address there; until then, everybody behind it counts as one client", "peer", at.String())
 }
 
 // lookAtProxy warns of a proxy that is not trusted. Without the header it costs nothing.

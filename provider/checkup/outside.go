@@ -314,8 +314,7 @@ func (s Site) same(keys []map[string]any) Finding {
 		Text: "Another server answers at BASE_URL: it publishes none of the keys of this database. What you change here " +
 			"has no effect there.",
 		Remedy: "Check which process has the port, where the proxy leads, and that --config and DATABASE_URL are those of " +
-			"the server that runs. " +
-			"After you have retired all keys, wait until no proxy has a copy of the old ones."}
+			"the server that runs. After you have retired all keys, wait until no proxy has a copy of the old ones."}
 }
 
 // clip shortens a text of a response, which may be that of anybody.

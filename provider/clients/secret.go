@@ -23,8 +23,8 @@ func checkSecret(found *oauth.Invalid, secret string) {
 	switch {
 	case djangoHash.MatchString(secret):
 		found.Add("client_secret", "This is the hash of a secret, as Django stores it. Use the secret itself, which the "+
-			"application has. "+
-			"If nobody knows it, run the command without --client-secret-stdin: the server then generates a secret.")
+			"application has. If nobody knows it, run the command without --client-secret-stdin: the server then generates a "+
+			"secret.")
 	case secret != "" && (len(secret) < 16 || len(secret) > 255):
 		found.Add("client_secret", "Use 16 to 255 characters, or run the command without --client-secret-stdin: the server "+
 			"then generates a secret.")

@@ -96,8 +96,7 @@ func (f *programFlags) refuseAgain(ctx context.Context, of *provider.Provider, p
 	}
 	return fmt.Errorf(
 		"%s at %s is registered already, with the client ID %s. To print its settings again, with a new secret: mandate "+
-			"application rotate-secret %s. "+
-			"To register a second one, give it another name with --name",
+			"application rotate-secret %s. To register a second one, give it another name with --name",
 		preset.Program.Title,
 		preset.Address,
 		was.ClientID,
