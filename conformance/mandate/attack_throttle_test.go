@@ -70,7 +70,8 @@ func TestAttackThrottleIsEmptied(t *testing.T) {
 // others has its own address, in total 51,300 of 54,000. So the ids alone, and the addresses alone, are more than the
 // 50,000 counters that the server keeps of each kind. In any part of the flood the one address is among the twenty
 // networks with the most requests, which the log names: a /24 sends 244 at most. The server forgets a counter with no
-// used attempts; an address with one attempt gets there after a second. Requests on a connection do not wait for answers.
+// used attempts; an address with one attempt gets there after a second. Requests on a connection do not wait for
+// answers.
 func (s *server) unknownClients(t testing.TB, n int) {
 	t.Helper()
 	const connections = 4
