@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/token"
 	"maps"
 	"os"
 	"slices"
@@ -72,6 +73,7 @@ func TestOrder(t *testing.T) {
 		"a chain":                    {[]map[int]bool{{1: true}, {2: true}, {}}, 0},
 		"written in the other order": {[]map[int]bool{{}, {0: true}, {0: true, 1: true}}, 0},
 		"the second uses the most":   {[]map[int]bool{{1: true}, {2: true, 3: true, 4: true}, {}, {}, {}}, 0},
+		"one can still move":         {[]map[int]bool{{}, {0: true, 2: true}, {3: true}, {1: true, 2: true}}, 1},
 		"a circle, and what it uses": {[]map[int]bool{{}, {0: true, 2: true}, {1: true}}, 1},
 	} {
 		up, place := 0, order(test.uses)
@@ -84,6 +86,44 @@ func TestOrder(t *testing.T) {
 		}
 		if up != test.want {
 			t.Errorf("%s: %d upward, %v", name, up, place)
+		}
+	}
+}
+
+// TestUses has names that a reader of the text alone takes for those of another file.
+func TestUses(t *testing.T) {
+	for name, test := range map[string]struct {
+		first string
+		want  bool // uses the second file
+	}{
+		"a function":                {"func f() { low() }", true},
+		"a type":                    {"type x struct{ thing }", true},
+		"a constant":                {"var x = number", true},
+		"a method":                  {"func f(t thing) { t.Close() }", true},
+		"its receiver":              {"func (thing) Open() {}", true},
+		"a method of a generic":     {"func f(b box[int]) { b.Empty() }", true},
+		"the type that was deduced": {"var x = other{}\n\nfunc f() { x.make().Close() }", true},
+		"a field of that name":      {"type x struct{ low int }\n\nfunc f(x x) int { return x.low }", false},
+		"a parameter of that name":  {"func f(low int) int { return low }", false},
+		"a type parameter":          {"func f[thing any](thing) {}", false},
+		"another type's method":     {"type x struct{}\n\nfunc (x) Close() {}\n\nfunc f(x x) { x.Close() }", false},
+		"another package's name":    {"import low \"io\"\n\nvar x = low.EOF", false},
+		"another package's method":  {"import \"os\"\n\nfunc f() { os.Stdout.Close() }", false},
+	} {
+		p := measured{places: token.NewFileSet()}
+		for i, text := range []string{
+			test.first,
+			"const number = 1\n\nfunc low() {}\n\ntype thing struct{}\n\nfunc (thing) Close() {}\n\n" +
+				"type box[T any] struct{}\n\nfunc (box[T]) Empty() {}",
+			"type other struct{}\n\nfunc (other) make() thing { return thing{} }",
+		} {
+			err := p.add(string(rune('a'+i))+".go", []byte("package p\n\n"+text+"\n"))
+			if err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		if got := p.uses()[0][1]; got != test.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

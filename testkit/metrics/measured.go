@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"maps"
 	"regexp"
 	"slices"
@@ -17,6 +19,7 @@ type measured struct {
 	long, longTests int            // lines of more than 120 characters; a tab is one
 	identifiers     []int          // of each function
 	methods         map[string]int // by the name of their type
+	places          *token.FileSet
 	files           []*ast.File
 }
 
@@ -38,8 +41,7 @@ func (p *measured) add(name string, text []byte) error {
 		return nil
 	}
 	p.long += long
-	// Without SkipObjectResolution, the parser lists the names that no declaration in the same file has.
-	file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
+	file, err := parser.ParseFile(p.places, name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
@@ -114,97 +116,51 @@ func (p *measured) arrows() (up, all int) {
 	return up, all
 }
 
-// uses says for each file the files that declare what it uses. A method is known by its name, if one file alone
-// declares a method of that name: the types are not read.
+// uses says for each file the files that declare what it uses: functions, methods, types, variables and constants of
+// the package. Other packages are not read, so what has a type of theirs has none here.
 func (p *measured) uses() []map[int]bool {
-	declared, methods := map[string]int{}, map[string]int{}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	partly := types.Config{Importer: nothing{}, Error: func(error) {}}
+	pkg, _ := partly.Check("", p.places, p.files, &info)
+	at := map[*token.File]int{}
 	for i, f := range p.files {
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil {
-					declared[d.Name.Name] = i
-					continue
-				}
-				in, known := methods[d.Name.Name]
-				if known && in != i {
-					methods[d.Name.Name] = ambiguous
-				} else {
-					methods[d.Name.Name] = i
-				}
-			case *ast.GenDecl:
-				for _, name := range names(d) {
-					declared[name] = i
-				}
-			}
-		}
+		at[p.places.File(f.FileStart)] = i
 	}
 	found := make([]map[int]bool, len(p.files))
-	for i, f := range p.files {
+	for i := range found {
 		found[i] = map[int]bool{}
-		use := func(in map[string]int, name string) {
-			at, ok := in[name]
-			if ok && at != ambiguous && at != i {
-				found[i][at] = true
-			}
-		}
-		for _, name := range f.Unresolved {
-			use(declared, name.Name)
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			s, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			of, plain := s.X.(*ast.Ident)
-			if !plain || !isImport(f, of) {
-				use(methods, s.Sel.Name)
-			}
-			return true
-		})
 	}
-	return found
-}
-
-const ambiguous = -1
-
-func names(d *ast.GenDecl) []string {
-	var found []string
-	for _, s := range d.Specs {
-		switch s := s.(type) {
-		case *ast.TypeSpec:
-			found = append(found, s.Name.Name)
-		case *ast.ValueSpec:
-			for _, n := range s.Names {
-				found = append(found, n.Name)
-			}
+	for name, used := range info.Uses {
+		f, method := used.(*types.Func)
+		if method {
+			used = f.Origin()
+		}
+		if used.Pkg() != pkg || !method && used.Parent() != pkg.Scope() {
+			continue
+		}
+		from, to := at[p.places.File(name.Pos())], at[p.places.File(used.Pos())]
+		if from != to {
+			found[from][to] = true
 		}
 	}
 	return found
 }
 
-// isImport reports whether a name is that of an imported package: the last element of its path, or the name that the
-// import gives it.
-func isImport(f *ast.File, name *ast.Ident) bool {
-	return name.Obj == nil && slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool {
-		if s.Name != nil {
-			return s.Name.Name == name.Name
-		}
-		path := strings.Trim(s.Path.Value, `"`)
-		return path[strings.LastIndex(path, "/")+1:] == name.Name
-	})
-}
+// nothing imports nothing.
+type nothing struct{}
 
-// order gives each file its place, with few arrows upward. It is half of the heuristic of Eades, Lin and Smyth (1993):
-// a file that none of the others uses comes next. If there is none, it is the file that uses most more files than use
-// it.
+func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not read") }
+
+// order gives each file its place, with few arrows upward. The first order is half of the heuristic of Eades, Lin and
+// Smyth (1993): a file that none of the others uses comes next. If there is none, it is the file that uses most more
+// files than use it. Then each file moves to the place where it has fewest arrows upward, until none can move.
 func order(uses []map[int]bool) []int {
 	left := map[int]bool{}
 	for i := range uses {
 		left[i] = true
 	}
-	place := make([]int, len(uses))
-	for next := range uses {
+	var files []int
+	for range uses {
 		chosen, most := 0, -len(uses)-1
 		for _, i := range slices.Sorted(maps.Keys(left)) {
 			out, in := degrees(uses, left, i)
@@ -216,10 +172,52 @@ func order(uses []map[int]bool) []int {
 				chosen, most = i, out-in
 			}
 		}
-		place[chosen] = next
+		files = append(files, chosen)
 		delete(left, chosen)
 	}
+	for moved := true; moved; {
+		moved = false
+		for _, file := range slices.Clone(files) {
+			better := settle(uses, files, file)
+			moved = moved || better
+		}
+	}
+	place := make([]int, len(uses))
+	for i, file := range files {
+		place[file] = i
+	}
 	return place
+}
+
+// settle moves a file within the order to its best place. It reports whether another place was better.
+func settle(uses []map[int]bool, files []int, file int) bool {
+	now := slices.Index(files, file)
+	others := slices.Delete(slices.Clone(files), now, now+1)
+	upward := 0 // of the file at the first place
+	for _, other := range others {
+		upward += count(uses[other][file])
+	}
+	best, fewest, current := 0, upward, upward
+	for i, other := range others {
+		upward += count(uses[file][other]) - count(uses[other][file])
+		if upward < fewest {
+			best, fewest = i+1, upward
+		}
+		if i+1 == now {
+			current = upward
+		}
+	}
+	if fewest < current {
+		copy(files, slices.Insert(others, best, file))
+	}
+	return fewest < current
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // degrees counts the files among those left that a file uses, and those that use it.
