@@ -33,6 +33,11 @@ BESIDE := mandate/conformance/faults
 RUNNING := $(FIRST) $(BESIDE)
 # MEASURED compare processor times or allocated memory, which the detector changes: they run with it and without it.
 MEASURED := mandate/provider/password mandate/handlers/resource
+# ALONE start no goroutine, neither in the package nor in its tests (TestAloneStartNoGoroutine): the race detector would find
+# nothing, and takes most of their time.
+ALONE := mandate/app/config mandate/conformance/jose mandate/conformance/rules mandate/provider/authority mandate/provider/blocklist \
+	mandate/provider/errorcode mandate/provider/jose mandate/provider/logo mandate/provider/passkey mandate/provider/presets \
+	mandate/provider/redirect mandate/templates mandate/templates/languages mandate/testkit/metrics mandate/testkit/rename
 PACKAGES = $(shell go list ./...)
 
 .PHONY: help module build test test-all test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean
@@ -60,8 +65,8 @@ test: tools ## all tests, with the race detector
 	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) \
 		export MANDATE_TEST_PROGRAM="$$PWD/bin/mandate" MANDATE_TEST_WATCHED_PROGRAM="$$PWD/bin/watched"; processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
 		tests() { go test -json -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
-		$$times <(tests $(filter $(BESIDE) $(MEASURED),$(PACKAGES))) \
-			<(GOFLAGS="$(GOFLAGS) $(WITHOUT)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES))); \
+		$$times <(tests $(filter $(BESIDE) $(MEASURED) $(ALONE),$(PACKAGES))) \
+			<(GOFLAGS="$(GOFLAGS) $(WITHOUT)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING) $(ALONE),$(PACKAGES))); \
 		code=$$?; rm -f $$processor; .ci/tools missing; exit $$code
 
 test-all: ## everything: each flow on both databases, faults with all rules near them, programs of others, each fuzz target for FUZZTIME

@@ -5,7 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,5 +93,35 @@ func TestDatabases(t *testing.T) {
 	t.Setenv("MANDATE_TEST_ALL", "true")
 	if !slices.Equal(Databases("1"), []string{"sqlite", "postgres"}) {
 		t.Error(Databases("1"))
+	}
+}
+
+// The packages that `make test` tests without the race detector have one goroutine, unless a package that they import has
+// others of its own.
+func TestAloneStartNoGoroutine(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(strings.ReplaceAll(string(makefile), "\\\n", ""), "\nALONE :=")
+	list, _, found := strings.Cut(list, "\n")
+	starts := regexp.MustCompile(`(?m)^\s*go \S|\bgo func|\.Go\(|Parallel\(|AfterFunc|NewServer|net\.Listen|smtpd|synctest`)
+	for _, name := range strings.Fields(list) {
+		files, err := filepath.Glob(filepath.Join("..", strings.TrimPrefix(name, "mandate/"), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: %d files, %v", name, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if start := starts.Find(text); start != nil {
+				t.Errorf("%s may start a goroutine: %q", file, start)
+			}
+		}
+	}
+	if !found {
+		t.Error("the Makefile has no ALONE")
 	}
 }
