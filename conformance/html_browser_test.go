@@ -33,11 +33,15 @@ func window(t *testing.T) context.Context {
 	return ctx
 }
 
-// manyFailures is a report with several rules for each cause and each outcome.
+// manyFailures is a report with several rules for each cause and each outcome. It has three documents: with each key that a
+// filter gets, the browser compares every rule on the page with every cause.
 func manyFailures() *engine.Report {
 	r := &engine.Report{Issuer: "https://issuer.example", Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
 		Target: "target.yaml", Selection: "all", Documents: rules.Documents()}
 	for i, rule := range rules.All() {
+		if !slices.Contains([]string{"RFC6749", "RFC7636", "RFC7009"}, rule.Document()) {
+			continue
+		}
 		result := check.Result{Rule: rule, Status: check.Pass}
 		switch {
 		case rule.Check == nil:
