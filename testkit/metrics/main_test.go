@@ -96,8 +96,10 @@ func TestUses(t *testing.T) {
 		first string
 		want  bool // uses the second file
 	}{
-		"a function":                {"func f() { low() }", true},
-		"a type":                    {"type x struct{ thing }", true},
+		"a function": {"func f() { low() }", true},
+		"a type":     {"type x struct{ thing }", true},
+		"a function in a map": {
+			"import \"os\"\n\nvar x = map[string]func(){os.DevNull: low}", true},
 		"a constant":                {"var x = number", true},
 		"a method":                  {"func f(t thing) { t.Close() }", true},
 		"its receiver":              {"func (thing) Open() {}", true},
@@ -107,7 +109,6 @@ func TestUses(t *testing.T) {
 		"a parameter of that name":  {"func f(low int) int { return low }", false},
 		"a type parameter":          {"func f[thing any](thing) {}", false},
 		"another type's method":     {"type x struct{}\n\nfunc (x) Close() {}\n\nfunc f(x x) { x.Close() }", false},
-		"another package's name":    {"import low \"io\"\n\nvar x = low.EOF", false},
 		"another package's method":  {"import \"os\"\n\nfunc f() { os.Stdout.Close() }", false},
 	} {
 		p := measured{places: token.NewFileSet()}

@@ -41,7 +41,7 @@ func (p *measured) add(name string, text []byte) error {
 		return nil
 	}
 	p.long += long
-	file, err := parser.ParseFile(p.places, name, text, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(p.places, name, text, 0)
 	if err != nil {
 		return err
 	}
@@ -127,20 +127,25 @@ func (p *measured) uses() []map[int]bool {
 		at[p.places.File(f.FileStart)] = i
 	}
 	found := make([]map[int]bool, len(p.files))
-	for i := range found {
-		found[i] = map[int]bool{}
-	}
-	for name, used := range info.Uses {
-		f, method := used.(*types.Func)
-		if method {
-			used = f.Origin()
-		}
-		if used.Pkg() != pkg || !method && used.Parent() != pkg.Scope() {
-			continue
-		}
-		from, to := at[p.places.File(name.Pos())], at[p.places.File(used.Pos())]
-		if from != to {
+	use := func(from int, what types.Object) {
+		if to := at[p.places.File(what.Pos())]; to != from {
 			found[from][to] = true
+		}
+	}
+	for i, f := range p.files {
+		found[i] = map[int]bool{}
+		// The parser lists the names that no declaration of the file has. The types do not have all of them: what is
+		// beside something of another package may be left out.
+		for _, name := range f.Unresolved {
+			if what := pkg.Scope().Lookup(name.Name); what != nil {
+				use(i, what)
+			}
+		}
+	}
+	for name, what := range info.Uses {
+		method, ok := what.(*types.Func)
+		if ok && method.Signature().Recv() != nil && method.Pkg() == pkg {
+			use(at[p.places.File(name.Pos())], method.Origin())
 		}
 	}
 	return found

@@ -7,7 +7,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"syscall"
-	"time"
 )
 
 func main() {
@@ -55,12 +53,6 @@ func (r *report) readProcessorTimes(file string) error {
 		return cmp.Or(err, errors.New("this program does not know its module"))
 	}
 	return r.processorTimes(file, build.Main.Path, root)
-}
-
-// used is a line of the file of processor times. The processes that a test has started and waited for are in it.
-type used struct {
-	Folder    string // of the package
-	Processor time.Duration
 }
 
 // run runs the binary of a package's tests, and returns its exit code.
@@ -117,23 +109,4 @@ func closed(f io.Closer, err error) error {
 		return err
 	}
 	return end
-}
-
-// lines calls do with each line of a reader.
-func lines(r io.Reader, do func([]byte) error) error {
-	in := bufio.NewReader(r)
-	for {
-		line, err := in.ReadBytes('\n')
-		if len(line) > 0 {
-			if failed := do(line); failed != nil {
-				return failed
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -205,4 +206,29 @@ func (r *report) print() {
 		processor += r.processor[of.Package]
 	}
 	fmt.Fprintf(r.to, "%9.1fs %9.1fs  in all\n", wall.Seconds(), processor.Seconds())
+}
+
+// used is a line of the file of processor times. The processes that a test has started and waited for are in it.
+type used struct {
+	Folder    string // of the package
+	Processor time.Duration
+}
+
+// lines calls do with each line of a reader.
+func lines(r io.Reader, do func([]byte) error) error {
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 0 {
+			if failed := do(line); failed != nil {
+				return failed
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
