@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"mandate/conformance/wire"
@@ -119,6 +120,60 @@ func (b *Browser) Follow(r *http.Request) error {
 		}
 	}
 	return fmt.Errorf("the server redirects in circles: %d times, last from %s", maxHops, wire.Bare(b.Page.URL))
+}
+
+// Cookies returns the cookies that servers have set in this browser. Of cookies that replace each other, it returns the
+// last.
+func (b *Browser) Cookies() []*http.Cookie {
+	var all []*http.Cookie
+	for _, told := range b.jar.all() {
+		all = append(all, told.cookie)
+	}
+	return all
+}
+
+// addCookies adds the cookies that a browser sends with a request.
+func (b *Browser) addCookies(r *http.Request) {
+	sites := map[string]http.SameSite{}
+	for _, told := range b.jar.all() {
+		sites[told.cookie.Name] = told.cookie.SameSite
+	}
+	all := r.Header.Values("Cookie")
+	for _, c := range b.jar.jar.Cookies(r.URL) {
+		if text := c.String(); text != "" && !b.withheld(sites[c.Name], r.Method) {
+			all = append(all, text)
+		}
+	}
+	if len(all) > 0 {
+		r.Header.Set("Cookie", strings.Join(all, "; "))
+	}
+}
+
+// withheld reports whether a browser leaves a cookie out of a request that a page of another site causes: Strict
+// always, and Lax unless the request is a navigation by GET.
+func (b *Browser) withheld(site http.SameSite, method string) bool {
+	return b.lured && (site == http.SameSiteStrictMode || site == http.SameSiteLaxMode && method != http.MethodGet)
+}
+
+// kept returns the cookies that a browser accepts. A frame in a page of another site neither accepts nor sends
+// cookies with SameSite=Lax or Strict.
+func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
+	if !b.framed {
+		return cookies
+	}
+	return slices.DeleteFunc(cookies, func(c *http.Cookie) bool {
+		return c.SameSite == http.SameSiteLaxMode || c.SameSite == http.SameSiteStrictMode
+	})
+}
+
+// Frame returns a frame in a page of another site, shown by this browser.
+func (b *Browser) Frame() *Browser {
+	f := New(NewJar(), b.send, b.leaves)
+	f.framed = true
+	for _, told := range b.jar.all() {
+		f.jar.set(told.from, f.kept([]*http.Cookie{told.cookie}))
+	}
+	return f
 }
 
 // next returns the request that a browser sends after a redirect. After 307 and 308 it sends the form again.

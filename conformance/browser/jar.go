@@ -5,7 +5,6 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -88,58 +87,4 @@ func (j *Jar) Clone() *Jar {
 		clone.set(told.from, []*http.Cookie{told.cookie})
 	}
 	return clone
-}
-
-// Cookies returns the cookies that servers have set in this browser. Of cookies that replace each other, it returns the
-// last.
-func (b *Browser) Cookies() []*http.Cookie {
-	var all []*http.Cookie
-	for _, told := range b.jar.all() {
-		all = append(all, told.cookie)
-	}
-	return all
-}
-
-// addCookies adds the cookies that a browser sends with a request.
-func (b *Browser) addCookies(r *http.Request) {
-	sites := map[string]http.SameSite{}
-	for _, told := range b.jar.all() {
-		sites[told.cookie.Name] = told.cookie.SameSite
-	}
-	all := r.Header.Values("Cookie")
-	for _, c := range b.jar.jar.Cookies(r.URL) {
-		if text := c.String(); text != "" && !b.withheld(sites[c.Name], r.Method) {
-			all = append(all, text)
-		}
-	}
-	if len(all) > 0 {
-		r.Header.Set("Cookie", strings.Join(all, "; "))
-	}
-}
-
-// withheld reports whether a browser leaves a cookie out of a request that a page of another site causes: Strict
-// always, and Lax unless the request is a navigation by GET.
-func (b *Browser) withheld(site http.SameSite, method string) bool {
-	return b.lured && (site == http.SameSiteStrictMode || site == http.SameSiteLaxMode && method != http.MethodGet)
-}
-
-// kept returns the cookies that a browser accepts. A frame in a page of another site neither accepts nor sends
-// cookies with SameSite=Lax or Strict.
-func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
-	if !b.framed {
-		return cookies
-	}
-	return slices.DeleteFunc(cookies, func(c *http.Cookie) bool {
-		return c.SameSite == http.SameSiteLaxMode || c.SameSite == http.SameSiteStrictMode
-	})
-}
-
-// Frame returns a frame in a page of another site, shown by this browser.
-func (b *Browser) Frame() *Browser {
-	f := New(NewJar(), b.send, b.leaves)
-	f.framed = true
-	for _, told := range b.jar.all() {
-		f.jar.set(told.from, f.kept([]*http.Cookie{told.cookie}))
-	}
-	return f
 }

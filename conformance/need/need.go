@@ -2,7 +2,6 @@
 package need
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -76,18 +75,6 @@ func Join(needs []Need) string {
 		words = append(words, string(n))
 	}
 	return strings.Join(words, ", ")
-}
-
-// Known reports whether there is such a need.
-func (n Need) Known() bool {
-	return slices.Contains([]Need{User, API, OpenID, Resources, Documents}, n) || slices.Contains(Endpoints(), n) ||
-		n.IsClient()
-}
-
-// IsClient reports whether the need is a client.
-func (n Need) IsClient() bool {
-	_, known := RoleOf(n)
-	return known
 }
 
 // IsEndpoint reports whether the need is an endpoint.

@@ -254,3 +254,15 @@ func Names(roles []Role) string {
 	}
 	return Join(all)
 }
+
+// IsClient reports whether the need is a client.
+func (n Need) IsClient() bool {
+	_, known := RoleOf(n)
+	return known
+}
+
+// Known reports whether there is such a need.
+func (n Need) Known() bool {
+	return slices.Contains([]Need{User, API, OpenID, Resources, Documents}, n) || slices.Contains(Endpoints(), n) ||
+		n.IsClient()
+}

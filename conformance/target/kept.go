@@ -8,43 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"mandate/conformance/need"
 )
-
-// Registering says whether the clients that a target lacks are registered, and for how long. The zero value is: never.
-type Registering string
-
-const (
-	Once  Registering = "true"  // for a run, and they are deleted after it (RFC 7592)
-	Reuse Registering = "reuse" // for all later runs too: for servers where nobody can delete them
-)
-
-// UnmarshalYAML reads true, false or reuse.
-func (r *Registering) UnmarshalYAML(node *yaml.Node) error {
-	switch {
-	case node.Kind == yaml.ScalarNode && node.Value == string(Reuse):
-		*r = Reuse
-		return nil
-	case node.ShortTag() == "!!bool":
-		var on bool
-		err := node.Decode(&on)
-		if *r = ""; on {
-			*r = Once
-		}
-		return err
-	}
-	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: register must be true, false or reuse", node.Line)}}
-}
-
-// MarshalYAML writes true, and not a text.
-func (r Registering) MarshalYAML() (any, error) {
-	if r == Once {
-		return true, nil
-	}
-	return string(r), nil
-}
 
 // Kept are the clients that a run with Reuse has registered, in a file beside the target file.
 type Kept struct {

@@ -110,6 +110,39 @@ type API struct {
 	Resource   string `yaml:"resource,omitempty"`    // its identifier (RFC 9728), if it differs from URL
 }
 
+// Registering says whether the clients that a target lacks are registered, and for how long. The zero value is: never.
+type Registering string
+
+const (
+	Once  Registering = "true"  // for a run, and they are deleted after it (RFC 7592)
+	Reuse Registering = "reuse" // for all later runs too: for servers where nobody can delete them
+)
+
+// UnmarshalYAML reads true, false or reuse.
+func (r *Registering) UnmarshalYAML(node *yaml.Node) error {
+	switch {
+	case node.Kind == yaml.ScalarNode && node.Value == string(Reuse):
+		*r = Reuse
+		return nil
+	case node.ShortTag() == "!!bool":
+		var on bool
+		err := node.Decode(&on)
+		if *r = ""; on {
+			*r = Once
+		}
+		return err
+	}
+	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: register must be true, false or reuse", node.Line)}}
+}
+
+// MarshalYAML writes true, and not a text.
+func (r Registering) MarshalYAML() (any, error) {
+	if r == Once {
+		return true, nil
+	}
+	return string(r), nil
+}
+
 // Resource is an API that the clients code and machine may name in the parameter resource. The client introspection may
 // introspect the tokens for it.
 type Resource struct {

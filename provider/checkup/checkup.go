@@ -4,40 +4,9 @@
 package checkup
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"net/http"
-	"slices"
-	"strings"
-	"time"
 )
-
-// Weight says how bad a finding is.
-type Weight string
-
-// The weights. With Wrong, applications or people cannot use the server as it is configured.
-const (
-	Wrong    Weight = "wrong"
-	Doubtful Weight = "warning"
-	Fine     Weight = "ok"
-)
-
-// Finding is the result of one check.
-type Finding struct {
-	Check  string `json:"check"` // one of Checks
-	Weight Weight `json:"weight"`
-	About  string `json:"about,omitempty"` // the application, the library or the address that it is about
-	Text   string `json:"text"`
-	Remedy string `json:"remedy,omitempty"`
-}
-
-// Compare orders findings, the worst first.
-func Compare(a, b Finding) int {
-	worst := []Weight{Wrong, Doubtful, Fine}
-	return cmp.Compare(slices.Index(worst, a.Weight), slices.Index(worst, b.Weight))
-}
 
 // Check is what is looked at. Programs may rely on its name.
 type Check struct{ Name, What string }
@@ -76,63 +45,6 @@ func Checks() []Check {
 		{"redirect-uris", "whether each application has a redirect URI, and a safe one"},
 		{"refused-requests", "what each application has asked for in the last seven days and did not get"},
 	}
-}
-
-// Site is a server to look at.
-type Site struct {
-	BaseURL string // without a slash at its end
-	OpenID  bool
-	KeyIDs  []string // those that the database publishes; none: they are not compared
-	// Question makes a question for the server, and reads the answer. nil: the server is not asked.
-	Question func() (question string, read func(answer string) (Arrival, error))
-	// Client calls nothing but the base URL. It follows no redirect, and limits time and size.
-	Client *http.Client
-	Now    func() time.Time
-}
-
-// most is how many bytes of a response are read.
-const most = 256 << 10
-
-// Body is how much a Client must let through.
-const Body = most + 1
-
-// answer is a response, or the reason why there is none.
-type answer struct {
-	*http.Response
-	body []byte
-	err  error
-}
-
-// ask sends one request to a path of the server.
-func (s Site) ask(ctx context.Context, method, path string, header ...string) answer {
-	r, err := http.NewRequestWithContext(ctx, method, s.BaseURL+path, nil)
-	if err != nil {
-		return answer{err: err}
-	}
-	r.Header.Set("User-Agent", "Mandate doctor")
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	response, err := s.Client.Do(r)
-	if err != nil {
-		return answer{err: err}
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
-	if err == nil && len(body) > most {
-		err = fmt.Errorf("the response has more than %d bytes", most)
-	}
-	return answer{response, body, err}
-}
-
-// isJSON reports whether the header of a response says that it is JSON.
-func isJSON(header http.Header) bool {
-	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
-}
-
-func fine(check, format string, args ...any) Finding {
-	return Finding{Check: check, Weight: Fine, Text: fmt.Sprintf(format, args...)}
 }
 
 // Look makes all checks from outside. If the metadata cannot be read, the others would only say so again.

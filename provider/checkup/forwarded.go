@@ -7,15 +7,6 @@ import (
 	"strings"
 )
 
-// Arrival is what the server says about a request of a check that has reached it.
-type Arrival struct {
-	Peer      string // the address at the other end of the connection
-	Trusted   bool   // TRUSTED_PROXIES has it
-	Forwarded string // the last address of X-Forwarded-For; empty: there is none
-	Chosen    bool   // the server takes ClaimedAddress for that of the client, because TRUSTED_PROXIES has even this one
-	TLS       bool
-}
-
 // ArrivalPath answers a question of a check, and nobody else's.
 const ArrivalPath = "/o/arrival/"
 

@@ -6,6 +6,7 @@ package device
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"strings"
@@ -160,6 +161,12 @@ func (p *Devices) add(ctx context.Context, a storage.Application, scopes []strin
 	return &Codes{DeviceCode: code, UserCode: userCode, VerificationURI: p.config.Page,
 		VerificationURIComplete: p.config.Page + "?user_code=" + userCode,
 		ExpiresIn:               life, Interval: d.Interval}, nil
+}
+
+// userCodeDigest returns the digest under which a user code is stored. It has a key: with a
+// copy of the database, all short codes could be tried against a plain digest.
+func (p *Devices) userCodeDigest(code string) string {
+	return base64.RawURLEncoding.EncodeToString(seal.Mac(p.userCodes, code))
 }
 
 // userCodeTries is how often another user code is tried if one is taken. A million requests

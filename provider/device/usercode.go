@@ -2,11 +2,9 @@ package device
 
 import (
 	"crypto/rand"
-	"encoding/base64"
 	"strings"
 	"unicode"
 
-	"mandate/provider/seal"
 	"mandate/provider/typed"
 )
 
@@ -47,10 +45,4 @@ func readUserCode(text string) (string, bool) {
 	}, typed.Code(text))
 	wrong := func(r rune) bool { return !strings.ContainsRune(letters, r) }
 	return code, len(code) == codeLength && !strings.ContainsFunc(code, wrong)
-}
-
-// userCodeDigest returns the digest under which a user code is stored. It has a key: with a
-// copy of the database, all short codes could be tried against a plain digest.
-func (p *Devices) userCodeDigest(code string) string {
-	return base64.RawURLEncoding.EncodeToString(seal.Mac(p.userCodes, code))
 }

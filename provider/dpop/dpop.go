@@ -255,3 +255,9 @@ func checkToken(q Request, claims jose.Claims, key string) error {
 	}
 	return nil
 }
+
+// TokenHash returns what ath is for an access token.
+func TokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}

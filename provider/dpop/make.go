@@ -3,8 +3,6 @@ package dpop
 import (
 	"crypto"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"maps"
 	"time"
 
@@ -21,10 +19,4 @@ func Make(algorithm string, key crypto.Signer, claims map[string]any) (string, e
 	all := map[string]any{"jti": rand.Text(), "iat": time.Now().Unix()}
 	maps.Copy(all, claims)
 	return jose.SignHeader(map[string]any{"typ": Type, "alg": algorithm, "jwk": public}, key, all)
-}
-
-// TokenHash returns what ath is for an access token.
-func TokenHash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

@@ -5,30 +5,7 @@ package errorcode
 
 import (
 	"slices"
-	"strings"
 )
-
-// Code is an error code.
-type Code struct {
-	Name   string
-	Source string // the clauses that define it
-	Cause  string
-	Cure   string
-	Field  string // of the form of an application that may need a change; may be empty
-	Direct bool   // the cure fits each refusal with this code, whatever its description says
-	Cases  []Case
-}
-
-// Case is a description of a code that has a cure of its own.
-type Case struct {
-	ID    string // its anchor on the page of the code
-	Words string // that the description has
-	Cure  string
-	Field string // of the form of an application that may need a change, or RotateSecret; may be empty
-}
-
-// RotateSecret in place of a field leads to the page that replaces the client secret.
-const RotateSecret = "rotate"
 
 // Path is the path of the pages, below the base URL.
 const Path = "/errors/"
@@ -44,16 +21,6 @@ func Find(name string) (Code, bool) {
 		}
 	}
 	return Code{}, false
-}
-
-// Case returns the first case that fits a description.
-func (c Code) Case(description string) (Case, bool) {
-	for _, one := range c.Cases {
-		if strings.Contains(description, one.Words) {
-			return one, true
-		}
-	}
-	return Case{}, false
 }
 
 // URI returns the address of the page that explains an error, or "" for a code that the table does not have. It

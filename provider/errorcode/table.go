@@ -1,5 +1,39 @@
 package errorcode
 
+import "strings"
+
+// Code is an error code.
+type Code struct {
+	Name   string
+	Source string // the clauses that define it
+	Cause  string
+	Cure   string
+	Field  string // of the form of an application that may need a change; may be empty
+	Direct bool   // the cure fits each refusal with this code, whatever its description says
+	Cases  []Case
+}
+
+// Case is a description of a code that has a cure of its own.
+type Case struct {
+	ID    string // its anchor on the page of the code
+	Words string // that the description has
+	Cure  string
+	Field string // of the form of an application that may need a change, or RotateSecret; may be empty
+}
+
+// RotateSecret in place of a field leads to the page that replaces the client secret.
+const RotateSecret = "rotate"
+
+// Case returns the first case that fits a description.
+func (c Code) Case(description string) (Case, bool) {
+	for _, one := range c.Cases {
+		if strings.Contains(description, one.Words) {
+			return one, true
+		}
+	}
+	return Case{}, false
+}
+
 // table has every error code that this server sends, in the order of the page: first those that developers meet most.
 var table = [...]Code{
 	{Name: "invalid_request", Source: "RFC 6749 §4.1.2.1, §5.2",

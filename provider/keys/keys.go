@@ -74,21 +74,6 @@ type Ring struct {
 	reading *keyReading // nil: no read is in progress, or the keys have changed since it began
 }
 
-// New reads the keys, and generates those that are missing. listening reports whether this
-// node receives the changes that other nodes make.
-func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool,
-	clock func() error, log *slog.Logger) (*Ring, error) {
-	r := &Ring{config: config, store: store, sealer: sealer, listening: listening, clock: clock, log: log}
-	err := r.loadOwnKeys()
-	if err == nil {
-		err = r.Rotate(ctx)
-	}
-	if err == nil {
-		_, err = r.all(ctx)
-	}
-	return r, err
-}
-
 // keyReading is one read of the keys. All callers that arrive during the read share it.
 type keyReading struct {
 	done chan struct{} // closed when keys and err are set
@@ -216,6 +201,44 @@ func (r *Ring) openKey(k storage.Key) (SigningKey, error) {
 		return SigningKey{}, errors.New("is a private key that cannot sign")
 	}
 	return newSigningKey(k, signer)
+}
+
+// loadOwnKeys reads the operator's keys from the configuration: the first signs, and
+// the others are only published.
+func (r *Ring) loadOwnKeys() error {
+	for i, text := range append([]string{r.config.RSAPrivateKey}, r.config.RSAInactiveKeys...) {
+		if text == "" {
+			continue
+		}
+		key, err := rsaKey(text)
+		if err != nil {
+			return fmt.Errorf("private key %d of the configuration %w", i+1, err)
+		}
+		if i > 0 {
+			key.RetiredAt = 1
+		}
+		r.own = append(r.own, key)
+	}
+	return nil
+}
+
+// CheckRSAKey returns an error that says what is wrong with an operator's RSA key, or
+// nil.
+func CheckRSAKey(text string) error {
+	_, err := rsaKey(text)
+	return err
+}
+
+func rsaKey(text string) (SigningKey, error) {
+	private, err := jose.ParsePrivate(text)
+	if err != nil {
+		return SigningKey{}, err
+	}
+	key, err := newSigningKey(storage.Key{}, private)
+	if err == nil && key.Kind != "RSA" {
+		err = errors.New("is not an RSA key")
+	}
+	return key, err
 }
 
 func newSigningKey(k storage.Key, private crypto.Signer) (SigningKey, error) {

@@ -5,7 +5,7 @@ import (
 	"crypto"
 	"crypto/x509"
 	"errors"
-	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -14,45 +14,23 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
-// loadOwnKeys reads the operator's keys from the configuration: the first signs, and
-// the others are only published.
-func (r *Ring) loadOwnKeys() error {
-	for i, text := range append([]string{r.config.RSAPrivateKey}, r.config.RSAInactiveKeys...) {
-		if text == "" {
-			continue
-		}
-		key, err := rsaKey(text)
-		if err != nil {
-			return fmt.Errorf("private key %d of the configuration %w", i+1, err)
-		}
-		if i > 0 {
-			key.RetiredAt = 1
-		}
-		r.own = append(r.own, key)
+// New reads the keys, and generates those that are missing. listening reports whether this
+// node receives the changes that other nodes make.
+func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool,
+	clock func() error, log *slog.Logger) (*Ring, error) {
+	r := &Ring{config: config, store: store, sealer: sealer, listening: listening, clock: clock, log: log}
+	err := r.loadOwnKeys()
+	if err == nil {
+		err = r.Rotate(ctx)
 	}
-	return nil
-}
-
-// CheckRSAKey returns an error that says what is wrong with an operator's RSA key, or
-// nil.
-func CheckRSAKey(text string) error {
-	_, err := rsaKey(text)
-	return err
-}
-
-func rsaKey(text string) (SigningKey, error) {
-	private, err := jose.ParsePrivate(text)
-	if err != nil {
-		return SigningKey{}, err
+	if err == nil {
+		_, err = r.all(ctx)
 	}
-	key, err := newSigningKey(storage.Key{}, private)
-	if err == nil && key.Kind != "RSA" {
-		err = errors.New("is not an RSA key")
-	}
-	return key, err
+	return r, err
 }
 
 // Check is how often Run looks whether a key is due.

@@ -37,6 +37,16 @@ const (
 // NotifyNow makes this node send the due notifications now.
 func (p *Logouts) NotifyNow() { p.ended.Ring() }
 
+// Notify notifies applications of ended sessions, until ctx ends.
+func (p *Logouts) Notify(ctx context.Context, right func() bool) { newNotifier(p).run(ctx, right) }
+
+// NotifyDue sends the notifications that are due now, and waits for the responses.
+func (p *Logouts) NotifyDue(ctx context.Context) error {
+	t := newNotifier(p)
+	defer t.calls.Wait()
+	return t.sendDue(ctx)
+}
+
 // notifier notifies applications of sessions that have ended. The applications of administrators, those of people, and
 // those for which nobody is responsible have places of their own, so that nobody's applications delay those of others
 // in whom the operator has more trust. An application that does not answer, or not at once, delays only its like.

@@ -4,7 +4,6 @@
 package logout
 
 import (
-	"context"
 	"log/slog"
 	"sync/atomic"
 
@@ -87,14 +86,4 @@ const pageLife = 3600 // seconds, the time that a person has to answer the logou
 // many notifications were given up, since the start of the process.
 func (p *Logouts) Counts() (delivered, failed, givenUp int64) {
 	return p.delivered.Load(), p.callsFailed.Load(), p.givenUp.Load()
-}
-
-// Notify notifies applications of ended sessions, until ctx ends.
-func (p *Logouts) Notify(ctx context.Context, right func() bool) { newNotifier(p).run(ctx, right) }
-
-// NotifyDue sends the notifications that are due now, and waits for the responses.
-func (p *Logouts) NotifyDue(ctx context.Context) error {
-	t := newNotifier(p)
-	defer t.calls.Wait()
-	return t.sendDue(ctx)
 }

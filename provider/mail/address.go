@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"mandate/provider/loopback"
 )
@@ -78,4 +80,8 @@ func sender(text string) (mail.Address, string) {
 		return mail.Address{}, form
 	}
 	return *found, ""
+}
+
+func oneLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }

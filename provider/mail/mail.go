@@ -11,8 +11,6 @@ import (
 	netmail "net/mail"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	smtp "github.com/wneessen/go-mail"
 )
@@ -164,10 +162,6 @@ func (s *Sender) compose(m Message) (*smtp.Msg, error) {
 	message.SetBodyString(smtp.TypeTextPlain, m.Mail.Text)
 	message.AddAlternativeString(smtp.TypeTextHTML, m.Mail.HTML)
 	return message, nil
-}
-
-func oneLine(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // client makes the client for one connection.

@@ -183,15 +183,3 @@ func wrongAddress(raw string, u *url.URL) string {
 	}
 	return ""
 }
-
-// plain reports whether a value means the same in each format without quoting: no space, quote, backslash, dollar,
-// comma, hash, percent, semicolon or control character.
-func plain(value string) bool {
-	for _, c := range value {
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !letter && !strings.ContainsRune("-._~:/+=@[]?", c) {
-			return false
-		}
-	}
-	return true
-}

@@ -75,6 +75,18 @@ func (v Values) Unquotable() string {
 	return ""
 }
 
+// plain reports whether a value means the same in each format without quoting: no space, quote, backslash, dollar,
+// comma, hash, percent, semicolon or control character.
+func plain(value string) bool {
+	for _, c := range value {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && !strings.ContainsRune("-._~:/+=@[]?", c) {
+			return false
+		}
+	}
+	return true
+}
+
 // text returns the template of the program's settings.
 func (p Program) text() string {
 	text, err := settingsFiles.ReadFile("settings/" + p.Name + ".txt")

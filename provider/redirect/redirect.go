@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"mandate/provider/authority"
-	"mandate/provider/loopback"
 	"mandate/provider/parameter"
 )
 
@@ -208,12 +207,6 @@ func asCommand(raw string, u *url.URL) string {
 			"a command for the application on a person's device"
 	}
 	return ""
-}
-
-// isLoopback reports whether a host is the computer of the browser. An address has one spelling, because redirect URIs
-// are compared as text.
-func isLoopback(host string) bool {
-	return host == "127.0.0.1" || host == "::1" || loopback.IsName(host) && strings.ToLower(host) == host
 }
 
 // AtHost reports whether a redirect URI leads to a host of the network that has a certificate, so

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mandate/provider/loopback"
 )
 
 // Weakness is why a redirect URI needs somebody with administrator rights who answers for it. The real programs that
@@ -98,4 +100,10 @@ func inNetwork(host string) bool {
 	below := func(domain string) bool { return strings.HasSuffix(host, domain) }
 	return host != "" && strings.ToLower(host) == host &&
 		(!strings.ContainsAny(host, ".:") || slices.ContainsFunc(ofNetworks, below))
+}
+
+// isLoopback reports whether a host is the computer of the browser. An address has one spelling, because redirect URIs
+// are compared as text.
+func isLoopback(host string) bool {
+	return host == "127.0.0.1" || host == "::1" || loopback.IsName(host) && strings.ToLower(host) == host
 }

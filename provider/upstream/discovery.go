@@ -4,15 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"mandate/provider/outbound"
 	"mandate/provider/recovered"
 )
+
+// Config says how this server is registered at another server.
+type Config struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret string
+	RedirectURI  string   // one for this issuer alone
+	Scopes       []string // openid among them
+	Log          *slog.Logger
+}
+
+// Server is another server.
+type Server struct {
+	config Config
+	client *http.Client
+
+	mu    sync.Mutex
+	known *discovered   // nil: it was never read
+	asked time.Time     // when the last attempt to read the metadata began
+	err   error         // of the last attempt
+	done  chan struct{} // closed when the running attempt ends; nil: none is running
+}
+
+// maxBytes is the size of the largest response that is read.
+const maxBytes = 256 << 10
+
+// New makes the client of another server. It sends no request.
+func New(config Config, calls *outbound.Client) *Server {
+	return &Server{config: config, client: calls.ForLibrary(maxBytes)}
+}
 
 // The times of the metadata and the keys. A key that the other server has removed verifies nothing
 // after the first of them, and after the second if the server cannot be reached.

@@ -116,25 +116,3 @@ func userInfo(ctx context.Context, found *discovered, token *oauth2.Token, subje
 	}
 	return more, nil
 }
-
-// clip returns the beginning of a text that the other server may have chosen, for the log.
-func clip(text string) string {
-	text = printable(text)
-	if len(text) > 200 {
-		text = text[:200] + "..."
-	}
-	return text
-}
-
-// printable returns a text in printable ASCII, of at most 300 characters.
-func printable(text string) string {
-	if len(text) > 300 {
-		text = text[:300]
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, text)
-}

@@ -7,48 +7,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
-
-	"mandate/provider/outbound"
 )
-
-// Config says how this server is registered at another server.
-type Config struct {
-	Issuer       string
-	ClientID     string
-	ClientSecret string
-	RedirectURI  string   // one for this issuer alone
-	Scopes       []string // openid among them
-	Log          *slog.Logger
-}
-
-// Server is another server.
-type Server struct {
-	config Config
-	client *http.Client
-
-	mu    sync.Mutex
-	known *discovered   // nil: it was never read
-	asked time.Time     // when the last attempt to read the metadata began
-	err   error         // of the last attempt
-	done  chan struct{} // closed when the running attempt ends; nil: none is running
-}
-
-// maxBytes is the size of the largest response that is read.
-const maxBytes = 256 << 10
-
-// New makes the client of another server. It sends no request.
-func New(config Config, calls *outbound.Client) *Server {
-	return &Server{config: config, client: calls.ForLibrary(maxBytes)}
-}
 
 // Request is an authorization request. The other server must not see Verifier before the code is
 // redeemed.
@@ -111,21 +75,6 @@ func (s *Server) EndSessionURL(ctx context.Context, back string) (string, error)
 	u.RawQuery = query.Encode()
 	return u.String(), nil
 }
-
-// Refusal is an error that the other server sent in its response (RFC 6749 §4.1.2.1).
-type Refusal struct{ Code string }
-
-// Error returns the code, which is printable ASCII.
-func (r *Refusal) Error() string { return "the other server refuses: " + r.Code }
-
-// Unreachable is a request to the other server that failed, and that may succeed later.
-type Unreachable struct{ Err error }
-
-// Error returns what was done, and why it failed.
-func (u *Unreachable) Error() string { return u.Err.Error() }
-
-// Unwrap returns the cause.
-func (u *Unreachable) Unwrap() error { return u.Err }
 
 // Redeem checks the response to an authorization request, redeems its code, and checks the ID token.
 // The caller has compared the state.
@@ -207,30 +156,4 @@ func (s *Server) checkIDToken(ctx context.Context, found *discovered, raw, acces
 		return nil, errors.New("the ID token has no subject of at most 255 ASCII characters")
 	}
 	return said, nil
-}
-
-// tokenError describes why a code could not be redeemed. The text has nothing of the response but its
-// error code.
-func tokenError(err error) error {
-	var answer *oauth2.RetrieveError
-	if !errors.As(err, &answer) {
-		return &Unreachable{fmt.Errorf("redeem the code: %s", clip(withoutURL(err).Error()))}
-	}
-	status := 0
-	if answer.Response != nil {
-		status = answer.Response.StatusCode
-	}
-	err = fmt.Errorf("redeem the code: the token endpoint answers with status %d %s", status, printable(answer.ErrorCode))
-	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
-		return &Unreachable{err}
-	}
-	return err
-}
-
-// withoutURL returns the cause of an error of an HTTP client. A URL may have a secret in its query.
-func withoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }

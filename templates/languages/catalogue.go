@@ -72,3 +72,7 @@ func readCatalogue(source string) ([]entry, error) {
 	}
 	return entries, nil
 }
+
+// Tags lists the languages. The first one is that of the texts in the templates and in the code, and
+// of a person whose language is not among them.
+func Tags() []string { return []string{"en", "de", "fr", "es"} }

@@ -22,10 +22,6 @@ type Language struct {
 	texts map[string]message
 }
 
-// Tags lists the languages. The first one is that of the texts in the templates and in the code, and
-// of a person whose language is not among them.
-func Tags() []string { return []string{"en", "de", "fr", "es"} }
-
 // Load reads the catalogue.
 func Load() (*Languages, error) {
 	entries, err := readCatalogue(source)
