@@ -33,8 +33,8 @@ func window(t *testing.T) context.Context {
 	return ctx
 }
 
-// manyFailures is a report with several rules for each cause and each outcome. It has three documents: with each key that a
-// filter gets, the browser compares every rule on the page with every cause.
+// manyFailures is a report with several rules for each cause and each outcome. It has three documents: with each key
+// that a filter gets, the browser compares every rule on the page with every cause.
 func manyFailures() *engine.Report {
 	r := &engine.Report{Issuer: "https://issuer.example", Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
 		Target: "target.yaml", Selection: "all", Documents: rules.Documents()}

@@ -96,8 +96,8 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// The packages that `make test` tests without the race detector have one goroutine, unless a package that they import has
-// others of its own.
+// The packages that `make test` tests without the race detector have one goroutine, unless a package that they import
+// starts others.
 func TestAloneStartNoGoroutine(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	if err != nil {
@@ -105,7 +105,8 @@ func TestAloneStartNoGoroutine(t *testing.T) {
 	}
 	_, list, _ := strings.Cut(strings.ReplaceAll(string(makefile), "\\\n", ""), "\nALONE :=")
 	list, _, found := strings.Cut(list, "\n")
-	starts := regexp.MustCompile(`(?m)^\s*go \S|\bgo func|\.Go\(|Parallel\(|AfterFunc|NewServer|net\.Listen|smtpd|synctest`)
+	starts := regexp.MustCompile(`(?m)^\s*go \S|\bgo func|\.Go\(|Parallel\(|AfterFunc|NewServer|net\.Listen|` +
+		`smtpd|synctest`)
 	for _, name := range strings.Fields(list) {
 		files, err := filepath.Glob(filepath.Join("..", strings.TrimPrefix(name, "mandate/"), "*.go"))
 		if err != nil || len(files) == 0 {

@@ -24,8 +24,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// The most expensive hashes that can be imported, of each scheme, cost at most what bcrypt of cost 14 costs on the same
-// machine, two and a half times. A change of a bound, or of a library, is noticed. What is measured is a hash of a
+// The most expensive hashes that can be imported, of each scheme, cost at most two and a half times what bcrypt of cost
+// 14 costs on the same machine. A change of a bound, or of a library, is noticed. What is measured is a hash of a
 // quarter of the cost against bcrypt of cost 12: the work of each function is proportional to this parameter.
 func TestImportedHashesCostNoMoreThan(t *testing.T) {
 	testkit.NotShort(t, "a dozen hashes of a quarter of a second each")

@@ -1,7 +1,7 @@
 //go:build !race
 
-// The test calls one hash function after the other, so that the race detector has nothing to find in it. It would take most
-// of its time.
+// The test calls one hash function after the other, so that the race detector has nothing to find in it. It would take
+// most of its time.
 
 package password
 
