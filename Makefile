@@ -10,12 +10,14 @@ TIMEOUT ?= 75m
 # Databases that live for one test wait for no disk where there is room in memory.
 MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo /dev/shm)
 
-# The race detector, everywhere but in modernc.org/sqlite/lib, modernc.org/libc and modernc.org/memory: SQLite, its C
-# library and the allocator, which the library locks, translated into Go. They keep their data outside of Go's heap, where
-# the detector sees nothing; only races at SQLite's own global variables are not found. With the detector SQLite takes
-# several times as long. The driver, modernc.org/sqlite, is watched like our own code. conformance/mandate builds the
-# server with the flags that its tests are built with, for its tests on PostgreSQL. On SQLite its server has no detector;
-# MANDATE_TEST_RACE=all gives it one.
+# The race detector watches the tests beside the code, and the program bin/watched: the rules of all documents run on it,
+# many at the same time, and TestRaces has people at its pages, while clients get tokens and an operator gives commands.
+# Other tests of the built server do one thing after the other, and take two to five times as long with the detector. They
+# run without it; MANDATE_TEST_RACE=all gives it to every server that is a process.
+# These have no detector: modernc.org/sqlite/lib, modernc.org/libc and modernc.org/memory, SQLite, its C library and the
+# allocator, which the library locks, translated into Go. They keep their data outside of Go's heap, where the detector
+# sees nothing; only races at SQLite's own global variables are not found. With the detector SQLite takes several times as
+# long. The driver, modernc.org/sqlite, is watched like our own code.
 # The arithmetic of ciphers and password hashes has no detector either: it shares nothing, and takes most of the time of
 # a login and of a new key. The same goes for what executes templates and parses HTML: each page has its own. The packages
 # html/template, where templates share state, and reflect, which reads the values of a page, are watched. The detector also
@@ -25,12 +27,9 @@ UNWATCHED := golang.org/x/crypto/... crypto/internal/fips140/... modernc.org/mem
 WITHOUT := -gcflags=all=-d=checkptr=0 $(UNWATCHED:%=-gcflags=%=-race=false)
 RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
-# The packages whose tests run the built server, with browsers and foreign clients. FIRST take long, and wait for much of
-# their time. BESIDE runs at the same time as all others, without the race detector: its tests try the prober, whose own
-# tests have the detector, on a server that is always built without it.
-FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/foreign mandate/conformance/programs mandate/conformance/bench
-BESIDE := mandate/conformance/faults
-RUNNING := $(FIRST) $(BESIDE)
+# The packages whose tests run the built server, with browsers and foreign clients. Those that take long come first.
+RUNNING := mandate/conformance/mandate mandate/conformance \
+	$(addprefix mandate/conformance/,faults foreign bench programs)
 # MEASURED compare processor times or allocated memory, which the detector changes: they run with it and without it.
 MEASURED := mandate/provider/password mandate/handlers/resource
 # ALONE start no goroutine, neither in the package nor in its tests (TestAloneStartNoGoroutine): the race detector would find
@@ -56,21 +55,21 @@ help: ## this list
 # run at the same time, because tests that run in parallel wait for much of their time.
 #
 # At the end stands how long the slowest tests and packages took. A package whose processor time is measured is tested
-# again even if nothing has changed.
-test: tools ## all tests, with the race detector
+# again even if nothing has changed. go vet is a part of make lint.
+test: tools ## all tests; those beside the code, and a server, with the race detector
 	@.ci/tools missing
 	@GOFLAGS="$(GOFLAGS) $(WITHOUT)" go build $(RACE) -o bin/watched ./cmd/mandate
 	@go build -o bin/mandate ./cmd/mandate
 	@go build -o bin/times ./testkit/times
 	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) \
 		export MANDATE_TEST_PROGRAM="$$PWD/bin/mandate" MANDATE_TEST_WATCHED_PROGRAM="$$PWD/bin/watched"; processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
-		tests() { go test -json -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
-		$$times <(tests $(filter $(BESIDE) $(MEASURED) $(ALONE),$(PACKAGES))) \
-			<(GOFLAGS="$(GOFLAGS) $(WITHOUT)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING) $(ALONE),$(PACKAGES))); \
+		tests() { go test -json -vet=off -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
+		$$times <(tests $(foreach package,$(RUNNING) $(MEASURED) $(ALONE),$(filter $(package),$(PACKAGES)))) \
+			<(GOFLAGS="$(GOFLAGS) $(WITHOUT)" tests $(RACE) $(filter-out $(RUNNING) $(ALONE),$(PACKAGES))); \
 		code=$$?; rm -f $$processor; .ci/tools missing; exit $$code
 
 test-all: ## everything: each flow on both databases, faults with all rules near them, programs of others, each fuzz target for FUZZTIME
-	MANDATE_TEST_ALL=true MANDATE_TEST_PROCESS=all $(MAKE) test
+	MANDATE_TEST_ALL=true MANDATE_TEST_PROCESS=all MANDATE_TEST_RACE=all $(MAKE) test
 	$(MAKE) foreign
 	$(MAKE) fuzz
 

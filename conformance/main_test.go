@@ -7,4 +7,8 @@ import (
 	"mandate/conformance/servertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
+// The rules of a document run at the same time on one server, which has the race detector.
+func TestMain(m *testing.M) {
+	servertest.Watched = true
+	os.Exit(servertest.Main(m))
+}

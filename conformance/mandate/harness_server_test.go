@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -107,6 +106,7 @@ type options struct {
 	env      []string    // of the process, such as MANDATE_LOG_LEVEL=debug
 	tls      *tls.Config // of the clients; nil: the server speaks plain http
 	host     string      // the name of this machine in the address; empty: 127.0.0.1
+	watched  bool        // the server is a process with the race detector
 }
 
 // ownURL is the address of the process in one of its own settings.
@@ -274,12 +274,11 @@ func (s *server) launch(t testing.TB, program, command string) {
 	}
 }
 
-// binary returns the path of the server's program. On PostgreSQL it has the race detector, if
-// the tests have it. On SQLite it is the program that people use: most of the code is the same, and
-// the race detector takes most of the time. MANDATE_TEST_RACE=all gives it to both.
+// binary returns the path of the server's program: the one that people use, or with the race detector, if the options
+// or MANDATE_TEST_RACE=all say so.
 func (s *server) binary(t testing.TB) string {
 	t.Helper()
-	if s.program == "" && (s.database.name == "postgres" || os.Getenv("MANDATE_TEST_RACE") == "all") {
+	if s.program == "" && (s.options.watched || os.Getenv("MANDATE_TEST_RACE") == "all") {
 		return built(t, watchedBinary)
 	}
 	return s.command(t)
@@ -339,13 +338,8 @@ func (s *server) checkLog(t testing.TB) {
 	if found := alarm.FindString(log); found != "" {
 		t.Errorf("the log of the server says %q:\n%s", found, log)
 	}
-	for _, secret := range s.secrets.all() {
-		for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
-			if strings.Contains(log, form) {
-				t.Errorf("the log of the server holds the secret %q", form)
-				break
-			}
-		}
+	for _, secret := range s.secrets.within(log) {
+		t.Errorf("the log of the server holds the secret %q", secret)
 	}
 }
 
@@ -364,15 +358,14 @@ func (s *server) checkEvents(t testing.TB) {
 		return
 	}
 	defer rows.Close()
-	secrets := s.secrets.all()
 	for rows.Next() {
 		var kind, text string
 		err = rows.Scan(&kind, &text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, secret := range secrets {
-			if strings.Contains(text, secret) && !s.secrets.isName(secret) {
+		for _, secret := range s.secrets.within(text) {
+			if !s.secrets.isName(secret) {
 				t.Errorf("the event %s holds the secret %q: %s", kind, secret, text)
 			}
 		}
@@ -385,51 +378,6 @@ func (s *server) checkEvents(t testing.TB) {
 func (s *server) secret(value string) string {
 	s.secrets.add(value)
 	return value
-}
-
-// vault is the set of secrets that the nodes of one installation share.
-type vault struct {
-	mu     sync.Mutex
-	values map[string]bool
-	names  map[string]bool // those that a test also uses as names
-}
-
-// name says that a value is also used as a name, which an event may have.
-func (v *vault) name(value string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.names == nil {
-		v.names = map[string]bool{}
-	}
-	v.names[value] = true
-}
-
-func (v *vault) isName(value string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.names[value]
-}
-
-func (v *vault) add(value string) {
-	if len(value) < 8 {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.values == nil {
-		v.values = map[string]bool{}
-	}
-	v.values[value] = true
-}
-
-func (v *vault) all() []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var all []string
-	for value := range v.values {
-		all = append(all, value)
-	}
-	return all
 }
 
 // cli runs a command with this server's configuration.

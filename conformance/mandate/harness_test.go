@@ -43,24 +43,9 @@ var binaryDir string
 // binary builds the command once as people build it, and returns its path.
 var binary = sync.OnceValues(func() (string, error) { return build("MANDATE_TEST_PROGRAM", "mandate") })
 
-// watchedBinary builds the command once with the options of the tests, which are the race
-// detector and flags of the compiler, and returns its path.
+// watchedBinary builds the command once with the race detector, and returns its path.
 var watchedBinary = sync.OnceValues(func() (string, error) {
-	tests, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "", errors.New("the test program does not say how it was built: compile it in module mode")
-	}
-	var flags []string
-	for _, setting := range tests.Settings {
-		switch setting.Key {
-		case "-race", "-gcflags":
-			flags = append(flags, setting.Key+"="+setting.Value)
-		}
-	}
-	if flags == nil {
-		return binary()
-	}
-	return build("MANDATE_TEST_WATCHED_PROGRAM", "watched", flags...)
+	return build("MANDATE_TEST_WATCHED_PROGRAM", "watched", "-race")
 })
 
 // built returns the path of a program.

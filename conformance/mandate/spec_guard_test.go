@@ -36,7 +36,7 @@ func (s *server) guardWith(t testing.TB, o options, upstream string, rules []str
 	o.settings = append(o.settings, "UPSTREAM: "+quote(upstream), "RULES: ["+strings.Join(rules, ", ")+"]")
 	g := newServer(t, o, "", newKey(), s.secrets)
 	if g.separate() {
-		g.launch(t, built(t, watchedBinary), "resource-server")
+		g.launch(t, g.binary(t), "resource-server")
 	} else {
 		g.process = g.inside(app.Process.Protect)
 	}

@@ -73,6 +73,14 @@ var (
 	cleanups []func() // for what all tests share
 )
 
+// Watched says that the servers have the race detector. A package that wants it sets it before its first test.
+var Watched bool
+
+// watchedBinary builds the program once with the race detector.
+var watchedBinary = sync.OnceValues(func() (string, error) {
+	return testkit.Built(root(), "MANDATE_TEST_WATCHED_PROGRAM", filepath.Join(workDir, "watched"), "-race")
+})
+
 // Binary builds the program once, and returns its path.
 var Binary = sync.OnceValues(func() (string, error) {
 	return testkit.Built(root(), "MANDATE_TEST_PROGRAM", filepath.Join(workDir, "mandate"))
@@ -170,7 +178,11 @@ func (lasting) Cleanup(clean func()) { cleanups = append(cleanups, clean) }
 
 // Start starts the server, and registers a client for each role.
 func (s *Server) Start(database string) error {
-	path, err := Binary()
+	program := Binary
+	if Watched {
+		program = watchedBinary
+	}
+	path, err := program()
 	if err != nil {
 		return err
 	}
@@ -358,7 +370,7 @@ func (s *Server) stop() error {
 		return fmt.Errorf("the server exited with %d:\n%s", code, s.log.String())
 	}
 	if regexp.MustCompile(`(?i)\bpanic\b|DATA RACE`).MatchString(s.log.String()) {
-		return fmt.Errorf("the server's log contains a panic:\n%s", s.log.String())
+		return fmt.Errorf("the server's log contains a panic or a race:\n%s", s.log.String())
 	}
 	return nil
 }
