@@ -86,7 +86,7 @@ type Config struct {
 // rules returns the rules of package policy under this configuration.
 func (c Config) rules() *policy.Rules {
 	all := c.Settings
-	all.KeyMethods, all.OpenSchemes = clientauth.KeyMethods(), c.Open.Schemes
+	all.KeyMethods, all.OpenSchemes = clientauth.OpenMethods(), c.Open.Schemes
 	all.AllowsDocument, all.AllowsRegistration = c.Open.AllowsDocument, c.Open.Registration()
 	return policy.New(all)
 }

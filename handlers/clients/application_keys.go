@@ -39,7 +39,7 @@ func (s *server) applicationKeys(
 	if page.Public || page.FollowsDocument || a.JWKSURI != "" || page.Certificate || !owned {
 		return nil
 	}
-	page.TestKeyURL, page.UsesKeys = s.ApplicationPath(a.ID, "test-key/"), a.AuthMethod == clientauth.MethodPrivateKey
+	page.TestKeyURL, page.UsesKeys = s.ApplicationPath(a.ID, "test-key/"), clientauth.SignsByKey(a)
 	page.NewKey = s.TakeText(w, r, who, "/o/applications/"+a.ID, "test key of "+a.ID)
 	for i, name := range clients.TestAlgorithms() {
 		page.TestAlgorithms = append(page.TestAlgorithms, templates.Option{Value: name, Label: name, Checked: i == 0})

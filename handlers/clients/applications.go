@@ -124,8 +124,8 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	page.Warnings = provider.RedirectWarnings(a)
 	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)
 	page.CertificateSubject = clientauth.ShortSubject(a.CertificateSubject)
-	page.Certificate = a.AuthMethod == clientauth.MethodSelfSigned || a.CertificateSubject != ""
-	if a.AuthMethod == clientauth.MethodPrivateKey || a.AuthMethod == clientauth.MethodSecretJWT {
+	page.Certificate = clientauth.ShowsCertificate(a)
+	if clientauth.SignsAssertions(a) {
 		page.AssertionAudience = s.Provider.Issuer()
 	}
 	// RFC 8705 §5: the certificate is asked for at these addresses only.

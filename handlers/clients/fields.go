@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"mandate/handlers/web"
-	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -150,7 +149,7 @@ func offered(values []string, options []templates.Option) []templates.Option {
 
 // acceptsCertificates reports whether the page has the field for the subject of a certificate.
 func (s *server) acceptsCertificates(of filled) bool {
-	return s.Provider.Clients.Offers(clientauth.MethodCertificate) || of.form.Get("certificate_subject") != "" ||
+	return s.Provider.Clients.OffersSubject() || of.form.Get("certificate_subject") != "" ||
 		of.invalid.At("certificate_subject") != ""
 }
 

@@ -40,17 +40,9 @@ type assertion struct {
 	cause     error  // why there is no key, or none that fits; for the log
 }
 
-// readAssertion reads the parameters of RFC 7521 §4.2. header says that the request has an
-// Authorization header, too.
-func readAssertion(form url.Values, header bool) (credentials, error) {
+// readAssertion reads the parameters of RFC 7521 §4.2.
+func readAssertion(_ http.Header, form url.Values) (credentials, error) {
 	switch {
-	// RFC 6749 §2.3: not more than one authentication method in one request.
-	case header || form.Has("client_secret"):
-		return credentials{}, oauth.Refuse(
-			"invalid_request",
-			"The client authenticates in more than one way: use either the client assertion, or the Authorization header, or "+
-				"client_secret.",
-		)
 	// RFC 7523 §2.2: this is the only type.
 	case form.Get("client_assertion_type") != AssertionType:
 		return credentials{}, invalidClient("client_assertion_type must be %s.", oauth.Own(AssertionType))
@@ -134,7 +126,7 @@ func (p *Checks) proveBy(ctx context.Context, one *assertion, by *Caller) (stora
 	if err != nil {
 		return storage.Application{}, err
 	}
-	if registered(a)[0].Needs == Keys {
+	if SignsByKey(a) {
 		p.find.Used(a, one.keyID)
 	}
 	by.secret = one.secret
@@ -342,7 +334,12 @@ func (p *Checks) assertionKeys(ctx context.Context, one *assertion, h jose.Heade
 		return nil, oauth.Unavailable(err)
 	}
 	one.client = &a
-	if may := AlgorithmsOf(a); !slices.Contains(may, h.Algorithm) {
+	may := AlgorithmsOf(a)
+	// RFC 7591 §2: the client authenticates by the method that it has registered.
+	if registered(a)[0].assertion != one.sent.place {
+		may = nil
+	}
+	if !slices.Contains(may, h.Algorithm) {
 		one.cause = fmt.Errorf(
 			"it is registered for %s, and the algorithms of its assertions are %s", methodsOf(a),
 			cmp.Or(strings.Join(may, ", "), "none"),

@@ -1,10 +1,12 @@
 package clientauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -48,10 +50,11 @@ func (p *Checks) PresentAny(ctx context.Context, r *http.Request, form url.Value
 // credentials but its certificate.
 func (p *Checks) proveDescribed(ctx context.Context, id string) (storage.Application, error) {
 	a, err := p.find.ClientOrDocument(ctx, id)
+	method := registered(a)[0]
 	// CIMD-02 §8.2: a client whose document has a method with a key must use it.
 	switch _, refused := errors.AsType[*oauth.Error](err); {
-	case err == nil && a.AuthMethod == MethodSelfSigned:
-		err = p.proveRegistered(ctx, a, credentials{id: id})
+	case err == nil && method.Needs == Certificate:
+		err = method.prove(p, ctx, a, credentials{id: id})
 		if err != nil {
 			err = refusalOf(a, err)
 		}
@@ -140,14 +143,22 @@ func (p *Checks) prove(ctx context.Context, a storage.Application, sent credenti
 		return err
 	case suspended != "":
 		return suspendedClient(suspended)
-	case sent.secret != "" && a.AuthMethod != "" && a.AuthMethod != sent.method:
+	case sent.secret != "" && !sendsBy(a, sent.method):
 		// RFC 7591 §2: the client authenticates by the method that it has registered.
 		return invalidClient(
-			"This application is registered for %s, and sent its secret by %s.", oauth.Own(a.AuthMethod),
+			"This application is registered for %s, and sent its secret by %s.", oauth.Own(cmp.Or(a.AuthMethod, methodsOf(a))),
 			oauth.Own(sent.method),
 		)
 	}
 	return nil
+}
+
+// sendsBy reports whether an application may send its secret by a method.
+func sendsBy(a storage.Application, method string) bool {
+	if a.AuthMethod != "" {
+		return a.AuthMethod == method
+	}
+	return slices.ContainsFunc(registered(a), func(m Method) bool { return m.Name == method })
 }
 
 func (p *Checks) wrongClient(tries ...throttle.Try) error {

@@ -20,6 +20,7 @@ var issuedCertificate = Method{
 	Label:    "Certificate of an authority",
 	Needs:    Subject,
 	Strength: PrivateKey,
+	FAPI:     true,
 	offered:  func(c Config) bool { return c.Authorities != nil },
 	prove:    (*Checks).proveIssued,
 }

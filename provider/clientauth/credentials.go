@@ -15,14 +15,25 @@ type credentials struct {
 	assertion  string
 	method     string // by which the secret was sent
 	decoded    bool   // decoding has changed the client id or the secret
+	place      *place // of the assertion
 }
 
 // clientCredentials reads the credentials of a request, which must use exactly one
 // authentication method.
 func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	header := r.Header.Values("Authorization")
-	if HasAssertion(form) {
-		return readAssertion(form, len(header) > 0)
+	if at := placesIn(r.Header, form); len(at) > 0 {
+		// RFC 6749 §2.3: not more than one authentication method in one request.
+		if len(at) > 1 || len(header) > 0 || form.Has("client_secret") {
+			return credentials{}, oauth.Refuse(
+				"invalid_request",
+				"The client authenticates in more than one way: use either the client assertion, or the Authorization header, or "+
+					"client_secret.",
+			)
+		}
+		sent, err := at[0].read(r.Header, form)
+		sent.place = at[0]
+		return sent, err
 	}
 	body := credentials{id: form.Get("client_id"), secret: form.Get("client_secret"), method: MethodPost}
 	if len(header) == 0 {
@@ -56,7 +67,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 
 // SendsCredentials reports whether a request authenticates as a client, but for a certificate.
 func SendsCredentials(r *http.Request, form url.Values) bool {
-	return len(r.Header.Values("Authorization")) > 0 || form.Has("client_secret") || HasAssertion(form)
+	return len(r.Header.Values("Authorization")) > 0 || form.Has("client_secret") || HasAssertion(r.Header, form)
 }
 
 // SendsCertificate reports whether a request names a client and comes with a certificate.
@@ -66,6 +77,4 @@ func SendsCertificate(r *http.Request, form url.Values) bool {
 }
 
 // HasAssertion reports whether a request has a client assertion, or a part of one.
-func HasAssertion(form url.Values) bool {
-	return form.Has("client_assertion") || form.Has("client_assertion_type")
-}
+func HasAssertion(header http.Header, form url.Values) bool { return len(placesIn(header, form)) > 0 }

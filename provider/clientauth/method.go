@@ -36,9 +36,14 @@ type Method struct {
 	Label    string // for people
 	Needs    Need
 	Strength Strength
+	// Open says that applications for which nobody is responsible may use it, too. Everybody can register such a one,
+	// or publish its metadata document.
+	Open bool
+	FAPI bool // it is a method of the FAPI 2.0 Security Profile (§5.3.2.1)
 	// Algorithms lists the signature algorithms of its assertions, or is nil if it has no
 	// assertions.
 	Algorithms []string
+	assertion  *place            // where its assertion stands in a request; nil: it has none
 	offered    func(Config) bool // whether this server accepts it; nil: always
 	// prove checks the credentials of a request, but for an assertion.
 	prove func(*Checks, context.Context, storage.Application, credentials) error
@@ -48,15 +53,34 @@ type Method struct {
 // administrator has to know it.
 func (m Method) OwnKey() bool { return m.Needs == Keys || m.Needs == Certificate }
 
+// ByCertificate reports whether a client proves itself by a certificate.
+func (m Method) ByCertificate() bool { return m.Needs == Certificate || m.Needs == Subject }
+
 // methods is the table of Methods. It is made once, because each request needs it.
 var methods = []Method{none, secretBasic, secretPost, secretJWT, privateKeyJWT, issuedCertificate, selfSigned}
 
-// What follows from the table.
+// The methods of applications that have registered none.
 var (
 	publicMethods = []Method{none}
-	secretMethods = slices.DeleteFunc(slices.Clone(methods), func(m Method) bool { return m.Needs != Secret })
-	allAlgorithms = algorithmsOf(methods)
+	secretMethods = []Method{secretBasic, secretPost}
 )
+
+// What follows from the table.
+var (
+	allAlgorithms = algorithmsOf(methods)
+	places        = placesOf(methods)
+)
+
+// placesOf lists the places of the assertions of all methods, each once.
+func placesOf(methods []Method) []*place {
+	var all []*place
+	for _, m := range methods {
+		if m.assertion != nil && !slices.Contains(all, m.assertion) {
+			all = append(all, m.assertion)
+		}
+	}
+	return all
+}
 
 // algorithmsOf lists the signature algorithms of the assertions of all methods.
 func algorithmsOf(methods []Method) []string {
@@ -103,6 +127,15 @@ func methodsOf(a storage.Application) string {
 	return oauth.OneOf(names)
 }
 
+// SignsAssertions reports whether an application authenticates with assertions.
+func SignsAssertions(a storage.Application) bool { return registered(a)[0].assertion != nil }
+
+// SignsByKey reports whether it authenticates with assertions that a private key signs.
+func SignsByKey(a storage.Application) bool { return registered(a)[0].Needs == Keys }
+
+// ShowsCertificate reports whether an application authenticates with a certificate.
+func ShowsCertificate(a storage.Application) bool { return registered(a)[0].ByCertificate() }
+
 // HasSecret reports whether an application has a client secret.
 func HasSecret(a storage.Application) bool {
 	return registered(a)[0].Strength == SharedSecret
@@ -134,6 +167,11 @@ func (p *Checks) MethodNames(public bool) []string {
 	return slices.DeleteFunc(MethodNames(public), func(name string) bool { return !p.Offers(name) })
 }
 
+// OffersSubject reports whether this server accepts a method that needs the subject of a certificate.
+func (p *Checks) OffersSubject() bool {
+	return slices.ContainsFunc(SubjectMethods(), p.Offers)
+}
+
 // Offers reports whether this server accepts a method.
 func (p *Checks) Offers(name string) bool {
 	one, _ := MethodOf(name)
@@ -142,20 +180,27 @@ func (p *Checks) Offers(name string) bool {
 
 // MethodNames lists the methods: those with which a client proves who it is, or all.
 func MethodNames(public bool) []string {
-	var names []string
-	for _, m := range methods {
-		if public || m.Strength != Nothing {
-			names = append(names, m.Name)
-		}
-	}
+	return NamesOf(func(m Method) bool { return public || m.Strength != Nothing })
+}
+
+// AssertionMethods lists the methods with assertions, the strongest first.
+func AssertionMethods() []string {
+	names := NamesOf(func(m Method) bool { return m.assertion != nil })
+	slices.Reverse(names)
 	return names
 }
 
-// KeyMethods lists the methods with a private key that the client has made itself.
-func KeyMethods() []string {
+// SubjectMethods lists the methods that need the subject of a certificate.
+func SubjectMethods() []string { return NamesOf(func(m Method) bool { return m.Needs == Subject }) }
+
+// OpenMethods lists the methods of applications for which nobody is responsible, but for none.
+func OpenMethods() []string { return NamesOf(func(m Method) bool { return m.Open }) }
+
+// NamesOf lists the methods with a property.
+func NamesOf(property func(Method) bool) []string {
 	var names []string
 	for _, m := range methods {
-		if m.OwnKey() {
+		if property(m) {
 			names = append(names, m.Name)
 		}
 	}

@@ -15,7 +15,10 @@ var privateKeyJWT = Method{
 	Label:      "JWT signed with a private key",
 	Needs:      Keys,
 	Strength:   PrivateKey,
+	Open:       true,
+	FAPI:       true,
 	Algorithms: keyAlgorithms,
+	assertion:  &inForm,
 	prove:      (*Checks).proveWithoutAssertion,
 }
 

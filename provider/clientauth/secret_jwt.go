@@ -20,6 +20,7 @@ var secretJWT = Method{
 	Needs:      ReadableSecret,
 	Strength:   SharedSecret,
 	Algorithms: []string{jose.HS256},
+	assertion:  &inForm,
 	prove:      (*Checks).proveWithoutAssertion,
 }
 

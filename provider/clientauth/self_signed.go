@@ -18,6 +18,8 @@ var selfSigned = Method{
 	Label:    "Self-signed certificate",
 	Needs:    Certificate,
 	Strength: PrivateKey,
+	Open:     true,
+	FAPI:     true,
 	offered:  func(c Config) bool { return c.Certificates },
 	prove:    (*Checks).proveRegistered,
 }

@@ -2,10 +2,7 @@ package clientauth
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"regexp"
-	"slices"
 
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -17,9 +14,6 @@ const (
 	maxUnread        = 2        // assertions that are used of a request whose form was not read
 	maxUnreadContent = 64 << 10 // bytes of its content
 )
-
-// unread is a client assertion in a query, or in content of any media type: a form, JSON, or parts.
-var unread = regexp.MustCompile(`client_assertion["':=\s]{1,8}([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)`)
 
 // UseUnread uses the client assertions and the DPoP proof of a request that was refused before they
 // were read: they are where they must not be, or beside another way to authenticate, or the request names
@@ -43,13 +37,13 @@ func (p *Checks) useUnread(
 	checks *possession.Checks,
 	how manner,
 ) error {
-	for _, text := range unreadAssertions(r) {
+	for _, sent := range unreadAssertions(r) {
 		if !p.mayRead(ctx) {
 			break
 		}
 		by := &Caller{}
 		how.later = true
-		_, err := p.proveAssertion(ctx, r, credentials{assertion: text}, how, by)
+		_, err := p.proveAssertion(ctx, r, sent, how, by)
 		if _, wrong := oauth.Refused(err); err != nil && !wrong {
 			return err
 		}
@@ -83,17 +77,13 @@ func (p *Checks) mayRead(ctx context.Context) bool {
 	return wait == 0
 }
 
-// unreadAssertions returns the client assertions of a request, wherever they are. It reads the content
-// if nobody has.
-func unreadAssertions(r *http.Request) []string {
-	found, text := slices.Clone(r.PostForm["client_assertion"]), r.URL.RawQuery
-	if r.PostForm == nil && r.Body != nil {
-		// What was read before an error counts: others may have seen it.
-		content, _ := io.ReadAll(io.LimitReader(r.Body, maxUnreadContent))
-		text += "\n" + string(content)
-	}
-	for _, match := range unread.FindAllStringSubmatch(text, maxUnread) {
-		found = append(found, match[1])
+// unreadAssertions returns the client assertions of a request, wherever they are.
+func unreadAssertions(r *http.Request) []credentials {
+	var found []credentials
+	for _, at := range places {
+		for _, text := range at.search(r) {
+			found = append(found, credentials{assertion: text, place: at})
+		}
 	}
 	return found[:min(len(found), maxUnread)]
 }

@@ -58,7 +58,9 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 	}
 	if said.Algorithm != "" && !slices.Contains(one.Algorithms, said.Algorithm) {
 		if len(one.Algorithms) == 0 {
-			found.Add("auth_algorithm", "Only an application with private_key_jwt or client_secret_jwt signs assertions.")
+			found.Add(
+				"auth_algorithm", "Only an application with %s signs assertions.", oauth.OneOf(clientauth.AssertionMethods()),
+			)
 		} else {
 			found.Add(
 				"auth_algorithm", "The algorithm %q is not possible with %s: use %s.", oauth.Clip(said.Algorithm, 40), one.Name,
@@ -79,7 +81,7 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 				"proxy.",
 		)
 	}
-	p.checkCertificate(found, said, was, one.Needs == clientauth.Subject)
+	p.checkCertificate(found, said, was, one)
 	p.checkKeys(found, r, was, one.Needs)
 }
 

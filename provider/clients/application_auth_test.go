@@ -19,6 +19,7 @@ import (
 func TestSubjectOfNoMember(t *testing.T) {
 	config := clientauth.Config{Authorities: x509.NewCertPool()}
 	p := &Clients{Checks: clientauth.New(config, clientauth.Parts{}, clientauth.Applications{})}
+	subjects, _ := clientauth.MethodOf(clientauth.MethodCertificate)
 	for subject, want := range map[string]string{
 		"bank.example": "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or " +
 			"san_email in place of san_dns.",
@@ -27,7 +28,7 @@ func TestSubjectOfNoMember(t *testing.T) {
 		"san_dns=*": "The value must be a host name without a wildcard, in its ASCII form.",
 	} {
 		found := &oauth.Invalid{}
-		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, true)
+		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, subjects)
 		if got := found.At("certificate_subject"); got != want {
 			t.Errorf("%s: %s", subject, got)
 		}
@@ -37,7 +38,7 @@ func TestSubjectOfNoMember(t *testing.T) {
 // The check of a registration and its use agree on how an application authenticates for which
 // nobody is responsible.
 func TestNobodysAuthentication(t *testing.T) {
-	rules := policy.New(policy.Settings{KeyMethods: clientauth.KeyMethods()})
+	rules := policy.New(policy.Settings{KeyMethods: clientauth.OpenMethods()})
 	for _, kind := range []string{policy.Public, policy.Confidential} {
 		for _, method := range append(clientauth.MethodNames(true), "") {
 			found := &oauth.Invalid{}

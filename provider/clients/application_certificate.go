@@ -12,18 +12,24 @@ import (
 const subjectForm = "write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place " +
 	"of san_dns"
 
-// checkCertificate checks the subject of a client's certificate. needed says that the
-// application authenticates with one.
-func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, was storage.Application, needed bool) {
+// checkCertificate checks the subject of the certificate of a client that authenticates by a method.
+func (p *Clients) checkCertificate(
+	found *oauth.Invalid,
+	said Authentication,
+	was storage.Application,
+	method clientauth.Method,
+) {
 	const field = "certificate_subject"
-	subject := clientauth.StoredSubject(said.CertificateSubject)
+	subject, needed := clientauth.StoredSubject(said.CertificateSubject), method.Needs == clientauth.Subject
 	switch {
 	case needed && subject == "":
-		found.Add(field, "tls_client_auth needs the subject of the certificate: %s.", subjectForm)
+		found.Add(field, "%s needs the subject of the certificate: %s.", method.Name, subjectForm)
 	case !needed && subject != "":
-		found.Add(field, "Only an application with tls_client_auth has the subject of a certificate.")
+		found.Add(
+			field, "Only an application with %s has the subject of a certificate.", oauth.OneOf(clientauth.SubjectMethods()),
+		)
 	case subject == was.CertificateSubject: // it may be older than the present settings
-	case !p.Offers(clientauth.MethodCertificate):
+	case !p.Offers(method.Name):
 		found.Add(
 			field,
 			"This server accepts no certificates: its operator can name the authorities that issue them with "+

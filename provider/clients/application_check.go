@@ -88,7 +88,7 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 		found.Add(
 			"client_type",
 			"Nobody is responsible for this application, so it has no secret: it is public, or authenticates with %s.",
-			oauth.OneOf(clientauth.KeyMethods()),
+			oauth.OneOf(clientauth.OpenMethods()),
 		)
 	}
 }

@@ -139,8 +139,7 @@ func requirements(r *Registration, was storage.Application) []requirement {
 // profileConstraint returns the sender constraint that a profile sets for a client that
 // authenticates by this method, if nobody said another one.
 func profileConstraint(method string) string {
-	if one, known := clientauth.MethodOf(method); known &&
-		(one.Needs == clientauth.Subject || one.Needs == clientauth.Certificate) {
+	if one, known := clientauth.MethodOf(method); known && one.ByCertificate() {
 		return possession.Certificate
 	}
 	return possession.DPoP
@@ -167,10 +166,10 @@ func checkFAPIClient(found *oauth.Invalid, r Registration) {
 	}
 	// FAPI 2.0 Security Profile §5.3.2.1: mutual TLS or private_key_jwt.
 	one, known := clientauth.MethodOf(r.Authentication.Method)
-	if !known || one.Strength != clientauth.PrivateKey {
+	if !known || !one.FAPI {
 		found.Add(
-			"auth_method", "The profile %s needs client authentication without a secret: use %s, %s or %s.", r.Profile,
-			clientauth.MethodPrivateKey, clientauth.MethodCertificate, clientauth.MethodSelfSigned,
+			"auth_method", "The profile %s needs client authentication without a secret: use %s.", r.Profile,
+			oauth.OneOf(clientauth.NamesOf(func(m clientauth.Method) bool { return m.FAPI })),
 		)
 	}
 	// FAPI 2.0 Security Profile §5.3.2.1: the audience is the issuer.

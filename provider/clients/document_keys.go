@@ -19,7 +19,7 @@ import (
 // documentMethods lists the methods of a client with a document that authenticates: with a key or
 // a certificate that everybody may know.
 func (p *Clients) documentMethods() []string {
-	return slices.DeleteFunc(clientauth.KeyMethods(), func(name string) bool { return !p.Offers(name) })
+	return slices.DeleteFunc(clientauth.OpenMethods(), func(name string) bool { return !p.Offers(name) })
 }
 
 // documentMethod returns the method of client authentication of a client with a document, or

@@ -101,7 +101,7 @@ func TestCIMD02_4_document(t *testing.T) {
 		config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, Hosts: []string{"client.example", "vscode.dev"}}},
 		rules: policy.New(policy.Settings{
 			Scopes:     []policy.Scope{{Name: "read"}, {Name: "write"}},
-			KeyMethods: clientauth.KeyMethods(),
+			KeyMethods: clientauth.OpenMethods(),
 		}),
 	}
 	const cb = "https://client.example/cb"

@@ -61,7 +61,7 @@ func serverForm(r *http.Request) (url.Values, error) {
 	case err != nil:
 		return nil, oauth.Refuse("invalid_request", "The query is not form-encoded: check its percent-encoding.")
 	// RFC 6749 §2.3.1: credentials must not be in the request URI, because logs keep it.
-	case form.Has("client_secret") || clientauth.HasAssertion(form):
+	case form.Has("client_secret") || clientauth.HasAssertion(nil, form):
 		return nil, oauth.Refuse("invalid_request", "Nobody was signed out. Send the credentials of the application in the "+
 			"Authorization header, or everything in the body of a POST: logs keep the query.")
 	}

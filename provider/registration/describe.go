@@ -140,7 +140,7 @@ func (p *Registrations) describeMethod(said *metadata.Client, by registrant, d *
 		return refuseMember("token_endpoint_auth_method", "is not supported: use %s", strings.Join(methods, ", "))
 	}
 	d.method, d.registration.ClientType = said.AuthMethod, policy.Confidential
-	if by.open() && !slices.Contains(clientauth.KeyMethods(), d.method) {
+	if by.open() && !slices.Contains(clientauth.OpenMethods(), d.method) {
 		d.method = metadata.MethodNone
 	}
 	one, _ := clientauth.MethodOf(d.method)

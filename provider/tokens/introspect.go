@@ -216,7 +216,7 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 	if len(header) == 1 {
 		scheme, text, _ := strings.Cut(header[0], " ")
 		if possession.IsScheme(scheme) {
-			if r.PostForm.Has("client_secret") || clientauth.HasAssertion(r.PostForm) {
+			if r.PostForm.Has("client_secret") || clientauth.HasAssertion(r.Header, r.PostForm) {
 				refused := oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access "+
 					"token, or client_secret, or a client assertion.")
 				return introspector{}, p.clients.UseUnread(ctx, r, refused, p.proofs)

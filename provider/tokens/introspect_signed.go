@@ -122,7 +122,7 @@ func (p *Tokens) introspectSigned(
 func unauthenticated(r *http.Request, refused error) error {
 	e, known := errors.AsType[*oauth.Error](refused)
 	tried := r.Header.Get("Authorization") != "" || r.PostForm.Get("client_secret") != "" ||
-		clientauth.HasAssertion(r.PostForm)
+		clientauth.HasAssertion(r.Header, r.PostForm)
 	if !known || e.Status != http.StatusUnauthorized || tried {
 		return refused
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func (a *authFlags) read(c *cobra.Command, r *clients.Registration) error {
 			into.Algorithm = ""
 		}
 		into.Method = a.said.Method
-		if into.Method != clientauth.MethodCertificate {
+		if !slices.Contains(clientauth.SubjectMethods(), into.Method) {
 			into.CertificateSubject = ""
 		}
 	}
@@ -75,7 +76,7 @@ func (a *authFlags) read(c *cobra.Command, r *clients.Registration) error {
 			return errors.New("--certificate-subject: name one subject only")
 		}
 		into.CertificateSubject = a.subjects[0]
-		if !changed("auth-method") {
+		if !changed("auth-method") && !slices.Contains(clientauth.SubjectMethods(), into.Method) {
 			into.Method, into.Algorithm = clientauth.MethodCertificate, ""
 		}
 	}

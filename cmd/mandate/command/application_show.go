@@ -98,7 +98,7 @@ func detailsOf(ctx context.Context, of *provider.Provider, a storage.Application
 	if now.MayIntrospect {
 		d.IntrospectionEndpoint = of.Issuer() + "/introspect/"
 	}
-	if a.AuthMethod == clientauth.MethodPrivateKey || a.AuthMethod == clientauth.MethodSecretJWT {
+	if clientauth.SignsAssertions(a) {
 		d.AssertionAudience = of.Issuer()
 	}
 	known, err := of.Clients.Keys(ctx, a)
@@ -122,8 +122,7 @@ func detailsOf(ctx context.Context, of *provider.Provider, a storage.Application
 //
 // RFC 8705 §5: a certificate is asked for at addresses of their own.
 func endpointOf(of *provider.Provider, a storage.Application, name string) string {
-	certificate := a.AuthMethod == clientauth.MethodSelfSigned || a.CertificateSubject != "" ||
-		a.SenderConstraint == possession.Certificate
+	certificate := clientauth.ShowsCertificate(a) || a.SenderConstraint == possession.Certificate
 	if at := of.CertificateEndpoints(); at != "" && certificate {
 		return at + "/" + name + "/"
 	}
