@@ -35,6 +35,20 @@ func TestSubjectOfNoMember(t *testing.T) {
 	}
 }
 
+// An application with a certificate changes to another method, whether or not the server accepts certificates.
+func TestSubjectIsRemoved(t *testing.T) {
+	basic, _ := clientauth.MethodOf(clientauth.MethodBasic)
+	was := storage.Application{AuthMethod: clientauth.MethodCertificate, CertificateSubject: "tls_client_auth_san_dns=a"}
+	for _, config := range []clientauth.Config{{}, {Authorities: x509.NewCertPool()}} {
+		p := &Clients{Checks: clientauth.New(config, clientauth.Parts{}, clientauth.Applications{})}
+		found := &oauth.Invalid{}
+		p.checkCertificate(found, Authentication{Method: basic.Name}, was, basic)
+		if got := found.At("certificate_subject"); got != "" {
+			t.Error(got)
+		}
+	}
+}
+
 // The check of a registration and its use agree on how an application authenticates for which
 // nobody is responsible.
 func TestNobodysAuthentication(t *testing.T) {

@@ -28,7 +28,7 @@ func (p *Clients) checkCertificate(
 		found.Add(
 			field, "Only an application with %s has the subject of a certificate.", oauth.OneOf(clientauth.SubjectMethods()),
 		)
-	case subject == was.CertificateSubject: // it may be older than the present settings
+	case !needed, subject == was.CertificateSubject: // it may be older than the present settings
 	case !p.Offers(method.Name):
 		found.Add(
 			field,
