@@ -21,22 +21,8 @@ import (
 	"mandate/provider/events"
 	"mandate/provider/outbound"
 	"mandate/storage"
-	"mandate/templates"
 	"mandate/templates/languages"
 )
-
-// App is the parts that work on one database: a server, or what a command needs of it.
-type App struct {
-	Settings *config.Config
-	Store    *storage.Store
-	Provider *provider.Provider
-
-	brand   templates.Brand
-	metrics *telemetry.Metrics // nil without OPS_LISTEN
-	tracing *telemetry.Tracing // nil if tracing is off
-	events  *eventlog.Writer   // nil if EVENT_LOG is off
-	log     *slog.Logger
-}
 
 // Purpose says what Open may do to make a database usable.
 type Purpose int

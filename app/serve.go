@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,15 +19,6 @@ import (
 	"mandate/provider/origin"
 	"mandate/templates"
 )
-
-// Process is what a server uses of the process in which it runs.
-type Process struct {
-	Environ []string     // the variables of OpenTelemetry and of socket activation
-	Stdout  io.Writer    // for people, and for EVENT_LOG: stdout
-	Log     *slog.Logger // of the settings
-	Lost    func() int64 // returns how many lines of Log were lost
-	Version string       // of this program
-}
 
 // serverPatience is longer than the ten seconds for which a request waits until a
 // password can be hashed.

@@ -2,17 +2,12 @@ package provider
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
-
-// counters holds numbers since the start of the process: the time of the last successful
-// clean-up, the failed clean-ups, and the lost connections for notifications.
-type counters struct{ swept, sweepsFailed, lost atomic.Int64 }
 
 // Stats holds the measurements of the provider. Each count begins at the start of the process.
 type Stats struct {

@@ -68,6 +68,10 @@ type Provider struct {
 	unready  atomic.Bool // Ready has failed the last time
 }
 
+// counters holds numbers since the start of the process: the time of the last successful
+// clean-up, the failed clean-ups, and the lost connections for notifications.
+type counters struct{ swept, sweepsFailed, lost atomic.Int64 }
+
 // New returns a provider that uses this store. The store must be open and migrated.
 func New(ctx context.Context, config Config, store *storage.Store, log *slog.Logger) (*Provider, error) {
 	if len(config.ServerKey) != 32 {

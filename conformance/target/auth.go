@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -39,6 +40,52 @@ func (c *Client) Credential() string {
 		return "secret"
 	}
 	return credentials[c.Auth]
+}
+
+func (c *Client) check(role need.Need) error {
+	as, known := need.RoleOf(role)
+	if !known {
+		return fmt.Errorf("there is no such role: use %s", need.Names(need.Roles()))
+	}
+	if c == nil || c.ID == "" {
+		return errors.New("id is missing")
+	}
+	if c.Auth == "" {
+		c.Auth = c.usualAuth()
+	}
+	if c.Binding == "" && (need.ByCertificate(c.Auth) || as.Profile != "" && c.CertificateFile != "") {
+		c.Binding = need.BoundToCertificate
+	}
+	err := c.checkAuth(as)
+	if err != nil {
+		return err
+	}
+	for _, uri := range c.RedirectURIs {
+		_, err := url.Parse(uri)
+		if err != nil {
+			return fmt.Errorf("redirect_uris: %q is not a URI", uri)
+		}
+	}
+	return c.fits(as)
+}
+
+// fits returns an error if the client lacks something that its role needs.
+func (c *Client) fits(r need.Role) error {
+	switch {
+	case r.Public && c.Auth != need.NoAuthentication:
+		return fmt.Errorf("secret must be removed: the role is %s", r.Is)
+	case !r.Public && c.Auth == need.NoAuthentication:
+		return fmt.Errorf("secret is missing: the role is %s", r.Is)
+	case r.AuthMethods() != nil && !slices.Contains(r.AuthMethods(), c.Auth):
+		return fmt.Errorf("auth must be %s: the role is %s", strings.Join(r.AuthMethods(), " or "), r.Is)
+	case len(r.RedirectURIs) > 0 && len(c.RedirectURIs) == 0:
+		return errors.New("redirect_uris is missing")
+	case len(c.RedirectURIs) < len(r.RedirectURIs):
+		return fmt.Errorf("redirect_uris needs %d", len(r.RedirectURIs))
+	case len(r.AfterLogout) > 0 && len(c.PostLogoutRedirectURIs) == 0:
+		return errors.New("post_logout_redirect_uris is missing")
+	}
+	return nil
 }
 
 // wants returns the keys of the file that the client of a role must have, and why. It may have no others.

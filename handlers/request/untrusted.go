@@ -2,7 +2,6 @@ package request
 
 import (
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"sync"
 )
@@ -37,15 +36,4 @@ func (u *untrusted) warn(at netip.Addr, log *slog.Logger) {
 	u.count[kind]++
 	log.Warn("X-Forwarded-For is ignored, because TRUSTED_PROXIES does not list its sender: if it is your reverse "+
 		"proxy, add its address there; until then, everybody behind it counts as one client", "peer", at.String())
-}
-
-// lookAtProxy warns of a proxy that is not trusted. Without the header it costs nothing.
-func (o *Observer) lookAtProxy(r *http.Request) {
-	if len(r.Header["X-Forwarded-For"]) == 0 {
-		return
-	}
-	at := peer(r)
-	if at.IsValid() && !o.trusts(at) {
-		o.untrusted.warn(at, o.config.Log)
-	}
 }

@@ -2,7 +2,6 @@ package request
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -38,19 +37,6 @@ const (
 	// clientGone is nginx's status for a client that did not wait for the response.
 	clientGone = 499
 )
-
-// sum describes the request after it has ended.
-func (rec *Record) sum(w *response, r *http.Request) Seen {
-	status := w.status
-	switch {
-	case status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled):
-		status = clientGone // no operator needs to act on it
-	case status == 0:
-		status = http.StatusOK
-	}
-	return Seen{ID: rec.id, Route: rec.route, Method: r.Method, Status: status, Took: time.Since(rec.began),
-		Grant: rec.Grant, Outcome: rec.outcome}
-}
 
 // attrs returns the first attributes of the log line.
 func (s Seen) attrs() []slog.Attr {

@@ -53,12 +53,6 @@ func readAssertion(_ http.Header, form url.Values) (credentials, error) {
 	return credentials{id: form.Get("client_id"), assertion: form.Get("client_assertion")}, nil
 }
 
-// manner is how an endpoint verifies assertions.
-type manner struct {
-	documents bool // the metadata document of a client says what its keys are
-	later     bool // the endpoint uses them
-}
-
 // proveAssertion finds the client that an assertion names, and verifies the assertion (RFC
 // 7523 §3, RFC 10070 §4). A client that does not exist and a wrong signature give the same
 // Error, so that it does not say which client ids exist. Only an assertion that is valid uses its

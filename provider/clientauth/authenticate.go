@@ -11,7 +11,6 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -159,12 +158,4 @@ func sendsBy(a storage.Application, method string) bool {
 		return a.AuthMethod == method
 	}
 	return slices.ContainsFunc(registered(a), func(m Method) bool { return m.Name == method })
-}
-
-func (p *Checks) wrongClient(tries ...throttle.Try) error {
-	_, err := p.limits.Take(tries...)
-	if err != nil {
-		return err
-	}
-	return wrongSecret()
 }

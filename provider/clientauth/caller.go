@@ -48,3 +48,9 @@ func AddressOf(ctx context.Context) string {
 	address, _ := ctx.Value(addressKey{}).(string)
 	return address
 }
+
+// manner is how an endpoint verifies assertions.
+type manner struct {
+	documents bool // the metadata document of a client says what its keys are
+	later     bool // the endpoint uses them
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"mandate/provider/oauth"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -48,4 +49,12 @@ func refusalOf(a storage.Application, err error) error {
 		told.Cause = fmt.Errorf("%s: %w", client, e.Cause)
 	}
 	return &told
+}
+
+func (p *Checks) wrongClient(tries ...throttle.Try) error {
+	_, err := p.limits.Take(tries...)
+	if err != nil {
+		return err
+	}
+	return wrongSecret()
 }

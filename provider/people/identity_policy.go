@@ -220,11 +220,6 @@ func usable(name string) string {
 	return name
 }
 
-// isASCII reports whether a text has only characters of ASCII that can be seen.
-func isASCII(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
-}
-
 // sameAddress reports whether two addresses are equal. Only ASCII letters may differ in their case: other
 // letters that become equal in lower case belong to other addresses.
 func sameAddress(a, b string) bool {

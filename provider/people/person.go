@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/mail"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,51 +108,6 @@ func isUsername(name string) bool {
 	})
 }
 
-// isAddress reports whether a text is an email address, and nothing else. RFC 5321 §4.1.3: name@[192.0.2.1] is one
-// too. But anybody who may sign up could send the mail server to each machine of its own network with it.
-func isAddress(email string) bool {
-	parsed, err := mail.ParseAddress(email)
-	return err == nil && parsed.Address == email && len(email) <= 254 && !strings.HasSuffix(email, "]")
-}
-
-// hidden reports whether a character cannot be seen or reorders the text around it. A name
-// with such characters could look like another name on the consent page.
-func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point,
-		unicode.Variation_Selector, unicode.Zl, unicode.Zp) ||
-		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // these two join letters in some scripts
-}
-
-// hiddenInAddress reports whether an email address or a URL has a character that cannot be
-// seen. Unlike a name, it may not have a character that joins letters.
-func hiddenInAddress(text string) bool {
-	return !utf8.ValidString(text) ||
-		strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || r == 0x200C || r == 0x200D })
-}
-
-const noHidden = "Use text without control characters and without characters that cannot be seen."
-
-// visible reports whether a text has a character that can be seen.
-func visible(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool {
-		// a braille cell without dots
-		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !hidden(r) && !unicode.IsMark(r) && r != '\u2800'
-	})
-}
-
-// CheckText checks a text of one line, such as a name: at most 150 characters, none of
-// them hidden. An empty text is allowed.
-func CheckText(found *oauth.Invalid, field, text string) {
-	switch {
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
-		found.Add(field, noHidden)
-	case text != "" && !visible(text):
-		found.Add(field, "Use at least one character that can be seen.")
-	case utf8.RuneCountInString(text) > 150:
-		found.Add(field, "Use at most 150 characters.")
-	}
-}
-
 // record returns the record of a new person. With an empty hash, no password is right.
 func (person Person) record(hash string) (storage.User, error) {
 	profile, err := oauth.Deref(person.Profile).store()
@@ -179,6 +134,31 @@ func (p *People) checkUsername(ctx context.Context, username string) error {
 		return nil
 	}
 	return oauth.Unavailable(err)
+}
+
+// personError turns an error of the store into a message at the field that caused it.
+func personError(err error) error {
+	found := &oauth.Invalid{}
+	switch {
+	case errors.Is(err, storage.ErrConflict):
+		found.Add("username", "A person with that username already exists.")
+		return found
+	case errors.Is(err, storage.ErrLastAdministrator):
+		found.Add("administrator", "This is the last enabled administrator. Make somebody else an administrator first.")
+		return found
+	case errors.Is(err, storage.ErrNotFound):
+		found.Add("group", "There is no group with that name. Add the group first.")
+		return found
+	}
+	return oauth.Stored(err)
+}
+
+// StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they
+// have not seen.
+func StateOf(u storage.User, groups []string) string {
+	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile,
+		fmt.Sprint(u.Active, u.Administrator)}, slices.Sorted(slices.Values(groups))...)
+	return seal.Digest(strings.Join(parts, "\x00"))
 }
 
 // checkSubject returns an Invalid if a chosen subject is in use.

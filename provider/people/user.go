@@ -3,16 +3,13 @@ package people
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"mandate/provider/events"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -63,23 +60,6 @@ func (p *People) AddUser(ctx context.Context, actor policy.Actor, person Person)
 		return storage.User{}, err
 	}
 	return p.User(ctx, u.ID)
-}
-
-// personError turns an error of the store into a message at the field that caused it.
-func personError(err error) error {
-	found := &oauth.Invalid{}
-	switch {
-	case errors.Is(err, storage.ErrConflict):
-		found.Add("username", "A person with that username already exists.")
-		return found
-	case errors.Is(err, storage.ErrLastAdministrator):
-		found.Add("administrator", "This is the last enabled administrator. Make somebody else an administrator first.")
-		return found
-	case errors.Is(err, storage.ErrNotFound):
-		found.Add("group", "There is no group with that name. Add the group first.")
-		return found
-	}
-	return oauth.Stored(err)
 }
 
 // endError is personError for a call in which only the person can be missing.
@@ -243,14 +223,6 @@ func (p *People) changeNotices(before, after storage.User) []storage.NewMail {
 		list = append(list, p.notices.AccountChanged(named, notices.UsernameChanged)...)
 	}
 	return list
-}
-
-// StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they
-// have not seen.
-func StateOf(u storage.User, groups []string) string {
-	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile,
-		fmt.Sprint(u.Active, u.Administrator)}, slices.Sorted(slices.Values(groups))...)
-	return seal.Digest(strings.Join(parts, "\x00"))
 }
 
 // changedMeanwhile returns the Invalid for a change of an account that is not any more what the actor has seen.

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -11,8 +12,20 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
+	"mandate/provider/seal"
 	"mandate/storage"
 )
+
+// registrationPrefix begins each registration access token, so that programs that search
+// for leaked secrets find it.
+const registrationPrefix = "mrg_"
+
+// registrationToken returns the registration access token of an application. It is derived
+// from the server key, so the database holds nothing that works as one, and an identical
+// registration gets the same token.
+func (p *Registrations) registrationToken(a storage.Application) string {
+	return registrationPrefix + base64.RawURLEncoding.EncodeToString(seal.Mac(p.key, a.ID+" "+a.ClientID))
+}
 
 // answer describes an application to its registrant: all metadata as it now stands (RFC
 // 7591 §3.2.1, RFC 7592 §3). It has no empty strings, which some clients refuse. secret is

@@ -3,7 +3,6 @@ package registration
 import (
 	"context"
 	"crypto/hmac"
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"strings"
@@ -15,21 +14,9 @@ import (
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
 )
-
-// registrationPrefix begins each registration access token, so that programs that search
-// for leaked secrets find it.
-const registrationPrefix = "mrg_"
-
-// registrationToken returns the registration access token of an application. It is derived
-// from the server key, so the database holds nothing that works as one, and an identical
-// registration gets the same token.
-func (p *Registrations) registrationToken(a storage.Application) string {
-	return registrationPrefix + base64.RawURLEncoding.EncodeToString(seal.Mac(p.key, a.ID+" "+a.ClientID))
-}
 
 // Read describes an application to the holder of its registration access token.
 //

@@ -250,6 +250,16 @@ func (p *Tokens) resourceOf(claims jose.Claims) (string, bool) {
 	return strings.Join(uris, "\n"), len(uris) > 0 && !slices.ContainsFunc(uris, wrong)
 }
 
+func invalidToken() *oauth.Error {
+	return oauth.InvalidToken("The access token is unknown, expired, or revoked.")
+}
+
+// otherResource refuses a token that was issued for other resources only (RFC 8707 §2).
+func otherResource() *oauth.Error {
+	return oauth.InvalidToken("The access token is for another resource: request a token for the server itself, with " +
+		"its URI in the parameter resource.")
+}
+
 // oneOrList returns aud as RFC 7519 §4.1.3 allows it: one value is a string.
 func oneOrList(uris []string) any {
 	if len(uris) == 1 {

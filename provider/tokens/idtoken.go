@@ -10,7 +10,6 @@ import (
 	"mandate/provider/acr"
 	"mandate/provider/clientauth"
 	"mandate/provider/jose"
-	"mandate/provider/keys"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/resources"
@@ -190,14 +189,4 @@ func (p *Tokens) hintKeys(ctx context.Context, h jose.Header, unverified []byte)
 		return nil, jose.ErrInvalid
 	}
 	return p.clients.HMACKeys(a)
-}
-
-// keyFor returns the key that the header of a JWT names, if the key is of the
-// algorithm's kind. Otherwise it returns jose.ErrInvalid.
-func (p *Tokens) keyFor(ctx context.Context, h jose.Header) (keys.SigningKey, error) {
-	key, err := p.keys.ByID(ctx, h.KeyID)
-	if errors.Is(err, oauth.ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {
-		err = jose.ErrInvalid
-	}
-	return key, err
 }

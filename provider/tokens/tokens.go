@@ -5,11 +5,15 @@
 package tokens
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"mandate/provider/clients"
 	"mandate/provider/copies"
+	"mandate/provider/jose"
 	"mandate/provider/keys"
+	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -56,6 +60,24 @@ func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ri
 		copies: copies.New(50_000, changes, tokenChanged)}
 	p.quotas.rate = newRates(config)
 	return p
+}
+
+// tokenChanged reports whether a record that a copied token depends on has changed.
+func tokenChanged(c *copies.Changes, read time.Time, t *Found) bool {
+	return c.Has(storage.OfToken, &t.Digest, read) || c.Has(storage.OfApplication, &t.Application, read) ||
+		c.Has(storage.OfGrant, t.GrantID, read) || c.Has(storage.OfUser, t.UserID, read) ||
+		c.Has(storage.OfUser, t.OwnerID, read) || c.Has(storage.OfSession, t.SessionID, read) ||
+		t.name != "" && c.Has(storage.OfKeys, new(string), read) // the change does not name a key
+}
+
+// keyFor returns the key that the header of a JWT names, if the key is of the
+// algorithm's kind. Otherwise it returns jose.ErrInvalid.
+func (p *Tokens) keyFor(ctx context.Context, h jose.Header) (keys.SigningKey, error) {
+	key, err := p.keys.ByID(ctx, h.KeyID)
+	if errors.Is(err, oauth.ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {
+		err = jose.ErrInvalid
+	}
+	return key, err
 }
 
 // DropCopies removes the copies that are too old.

@@ -78,16 +78,6 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request, address string) 
 	return &UserInfo{Signed: signed}, token.ClientID, err
 }
 
-func invalidToken() *oauth.Error {
-	return oauth.InvalidToken("The access token is unknown, expired, or revoked.")
-}
-
-// otherResource refuses a token that was issued for other resources only (RFC 8707 §2).
-func otherResource() *oauth.Error {
-	return oauth.InvalidToken("The access token is for another resource: request a token for the server itself, with " +
-		"its URI in the parameter resource.")
-}
-
 // userInfoToken returns the access token from the header or from the form, and the scheme by
 // which it was sent. A request with more than one is refused (RFC 6750 §2).
 func userInfoToken(r *http.Request) (scheme, text string, err error) {
