@@ -206,6 +206,19 @@ func (t *T) ConsentForm(b *browser.Browser, r *Request) *browser.Form {
 	return response.form
 }
 
+// Questioned ends the check if the person was not asked for consent. A server may need no question, for example because
+// an administrator has approved the client. Then it issues a code, and the check is skipped. Otherwise it is blocked.
+func (t *T) Questioned(r *Response) *Response {
+	if !r.Asked && r.Params.Get("code") != "" {
+		t.Skipf("the server issued a code to the client %s, and did not ask the person: the rule needs a client whose "+
+			"requests the person has to approve", r.Request.Client.Role)
+	}
+	if !r.Asked {
+		t.Blockedf("the person was not asked: %s", r)
+	}
+	return r
+}
+
 // decision is the person's answer on the consent page.
 type decision int
 

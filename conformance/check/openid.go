@@ -20,19 +20,6 @@ func (t *T) OpenID(c *target.Client, scopes ...string) *Request {
 	return t.Request(c).Set("scope", strings.Join(slices.Compact(append([]string{"openid"}, scopes...)), " "))
 }
 
-// Questioned ends the check if the person was not asked for consent. A server may need no question, for example because
-// an administrator has approved the client. Then it issues a code, and the check is skipped. Otherwise it is blocked.
-func (t *T) Questioned(r *Response) *Response {
-	if !r.Asked && r.Params.Get("code") != "" {
-		t.Skipf("the server issued a code to the client %s, and did not ask the person: the rule needs a client whose "+
-			"requests the person has to approve", r.Request.Client.Role)
-	}
-	if !r.Asked {
-		t.Blockedf("the person was not asked: %s", r)
-	}
-	return r
-}
-
 // GrantFor performs the authorization code grant for an authentication request.
 func (t *T) GrantFor(r *Request) *Tokens { return t.Granted(t.Redeem(t.CodeOf(t.Authorize(r)))) }
 

@@ -69,6 +69,18 @@ func (t *T) Granted(a *wire.Answer) *Tokens {
 	return TokensOf(a)
 }
 
+// WantGranted asserts that a token was issued. If the credentials of the target may be wrong, the check is blocked.
+func (t *T) WantGranted(a *wire.Answer) *Tokens {
+	if !a.Granted() {
+		t.At(a)
+		if t.server.mistaken(a) != "" {
+			t.Granted(a)
+		}
+		t.Failf("no access token was issued: %s", a.Failure())
+	}
+	return TokensOf(a)
+}
+
 // Grant performs the authorization code grant, from the authorization request to the tokens.
 func (t *T) Grant(c *target.Client) *Tokens { return t.Granted(t.Redeem(t.Code(t.Request(c)))) }
 

@@ -287,9 +287,6 @@ func (b *Baseline) Write(w io.Writer, issuer string) error {
 	return out.err
 }
 
-// longestReason is the length of what a baseline repeats of a failure.
-const longestReason = 300
-
 // firstSentence returns the beginning of a reason, up to the end of its first sentence or line.
 func firstSentence(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
@@ -301,5 +298,3 @@ func firstSentence(text string) string {
 	}
 	return text
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -103,6 +103,11 @@ func CauseOf(r check.Result) string {
 	return text
 }
 
+// longestReason is the length of what a baseline repeats of a failure.
+const longestReason = 300
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // factCause begins the cause of results that a fact about the server decides.
 const factCause = "fact "
 

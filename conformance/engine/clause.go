@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"mandate/conformance/check"
@@ -57,4 +59,26 @@ func ClauseURL(r check.Rule) string {
 	_, rest, _ := strings.Cut("\n"+anchors, "\n"+r.Document()+" "+clause+" ")
 	anchor, _, _ := strings.Cut(rest, "\n")
 	return document + anchor
+}
+
+func clauseText(clause string) string {
+	if numbered(clause) {
+		return "§" + clause
+	}
+	return clause
+}
+
+// Clause returns what the clause of a rule says, and to whom. cited is the name of its document.
+func Clause(cited string, r check.Rule) string {
+	switch {
+	case r.Binds == "":
+		return ""
+	case r.Sentence == "":
+		return fmt.Sprintf("%s %s binds %s.", cited, clauseText(r.Clause()), r.Binds)
+	}
+	clause := cmp.Or(r.SentenceIn, r.Clause())
+	if document, section, other := strings.Cut(clause, " "); other {
+		cited, clause = strings.Replace(document, "RFC", "RFC ", 1), section
+	}
+	return fmt.Sprintf("%s %s, to %s: \"%s\"", cited, clauseText(clause), r.Binds, r.Sentence)
 }

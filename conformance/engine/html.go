@@ -135,13 +135,6 @@ func (r *Report) tone() string {
 	return "good"
 }
 
-func number(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 func (r *Report) document() *htmlReport {
 	page := &htmlReport{Issuer: r.Issuer, Verdict: r.Verdict(), Tone: r.tone(),
 		Levels: []check.Level{check.Must, check.Should, check.May}, Facts: []htmlFact{
@@ -248,13 +241,6 @@ func trimmed(x *wire.Exchange) *wire.Exchange {
 
 // numbered reports whether a clause is a number, and not a name.
 func numbered(clause string) bool { return clause != "" && clause[0] >= '0' && clause[0] <= '9' }
-
-func clauseText(clause string) string {
-	if numbered(clause) {
-		return "§" + clause
-	}
-	return clause
-}
 
 func (d *htmlDocument) add(result check.Result, rule htmlRule) {
 	d.Rules++

@@ -28,3 +28,14 @@ func (p Purpose) forFAPI() bool {
 	return p.Chosen && slices.ContainsFunc(need.Roles(),
 		func(r need.Role) bool { return r.Profile != "" && Needing(p.Rules, r) > 0 })
 }
+
+// Needing returns how many of the rules need a role.
+func Needing(rules []check.Rule, role need.Role) int {
+	n := 0
+	for _, rule := range rules {
+		if rule.Check != nil && slices.Contains(rule.Needs, role.Name) {
+			n++
+		}
+	}
+	return n
+}

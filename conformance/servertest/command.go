@@ -3,11 +3,14 @@ package servertest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"mandate/conformance/target"
 )
 
 // Command returns `mandate conformance` with arguments, in an empty folder.
@@ -70,4 +73,33 @@ func Environment() []string {
 		}
 	}
 	return env
+}
+
+// AddPerson adds a person who has a value for every claim (OIDC Core §5.1).
+func (s *Server) AddPerson(u target.User) error {
+	_, err := s.CLI(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
+		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name",
+		"Pleasance", "--nickname", "al",
+		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
+		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
+		"--picture", "https://alice.example/p.png", "--website", "https://alice.example/w",
+		"--address", "Christ Church\nOxford", "--street-address", "Christ Church", "--locality", "Oxford", "--country", "UK")
+	return err
+}
+
+// CLI runs the binary with arguments, and returns its output.
+func (s *Server) CLI(stdin string, args ...string) (string, error) {
+	path, err := Binary()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, Environment(), strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if err != nil {
+		return "", fmt.Errorf("mandate %s: %w\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String(), nil
 }

@@ -2,8 +2,6 @@
 package servertest
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -15,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -64,15 +61,6 @@ func (s stopping) Run() int {
 	return code
 }
 
-// What the tests of a process share: a folder, the binary in it, and the servers.
-var (
-	workDir string
-	serving sync.Mutex
-	servers = map[string]*Server{} // by database
-
-	cleanups []func() // for what all tests share
-)
-
 // Watched says that the servers have the race detector. A package that wants it sets it before its first test.
 var Watched bool
 
@@ -80,40 +68,6 @@ var Watched bool
 var watchedBinary = sync.OnceValues(func() (string, error) {
 	return testkit.Built(root(), "MANDATE_TEST_WATCHED_PROGRAM", filepath.Join(workDir, "watched"), "-race")
 })
-
-// Binary builds the program once, and returns its path.
-var Binary = sync.OnceValues(func() (string, error) {
-	return testkit.Built(root(), "MANDATE_TEST_PROGRAM", filepath.Join(workDir, "mandate"))
-})
-
-// root returns the folder of the module.
-func root() string {
-	dir := "."
-	for range 8 {
-		_, err := os.Stat(filepath.Join(dir, "go.mod"))
-		if err == nil {
-			break
-		}
-		dir = filepath.Join("..", dir)
-	}
-	return dir
-}
-
-// Server is a running Mandate with everything that the rules need.
-type Server struct {
-	dir, URL string
-	Front    string // the address of a proxy in front of it, if there is one
-	cmd      *exec.Cmd
-	exited   chan struct{}
-	log      bytes.Buffer
-	clients  *authority // of the certificates of clients
-	tls      bool       // the server does TLS itself, not a proxy
-	mutual   string     // the address at which clients are asked for certificates
-	Runner   *engine.Runner
-
-	Certified *target.Target // the target, with clients of FAPI 2.0 that have certificates
-	err       error          // why it did not start
-}
 
 // settings of the server, except for its address and its database.
 const settings = `SAMPLE_API: true
@@ -255,15 +209,6 @@ func (s *Server) prepare() error {
 	return err
 }
 
-// Certificate returns the path of the certificate that the server and its clients trust. It is for the metadata
-// documents of clients, and for what asks clients for certificates.
-func (s *Server) Certificate() string { return filepath.Join(s.dir, "certificate.pem") }
-
-// key returns the path of its private key.
-func (s *Server) key() string { return filepath.Join(s.dir, "key.pem") }
-
-func (s *Server) known() string { return cmp.Or(s.Front, s.URL) }
-
 // launch starts the process, and waits until it answers.
 func (s *Server) launch() error {
 	err := StartChild(s.cmd, s.exited)
@@ -322,35 +267,6 @@ func (s *Server) target() (*target.Target, error) {
 		return nil, err
 	}
 	return t, t.Check()
-}
-
-// AddPerson adds a person who has a value for every claim (OIDC Core §5.1).
-func (s *Server) AddPerson(u target.User) error {
-	_, err := s.CLI(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
-		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name",
-		"Pleasance", "--nickname", "al",
-		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
-		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
-		"--picture", "https://alice.example/p.png", "--website", "https://alice.example/w",
-		"--address", "Christ Church\nOxford", "--street-address", "Christ Church", "--locality", "Oxford", "--country", "UK")
-	return err
-}
-
-// CLI runs the binary with arguments, and returns its output.
-func (s *Server) CLI(stdin string, args ...string) (string, error) {
-	path, err := Binary()
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, Environment(), strings.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	if err != nil {
-		return "", fmt.Errorf("mandate %s: %w\n%s", strings.Join(args, " "), err, &stderr)
-	}
-	return stdout.String(), nil
 }
 
 // stop stops the server. Its log must not contain a panic.

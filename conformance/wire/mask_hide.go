@@ -18,20 +18,11 @@ var (
 // Hide replaces all secrets in a text by their names.
 func (m *Mask) Hide(text string) string { return named(m.hide(text)) }
 
-// The name of a secret stands between two marks until a text is complete. So a name that the server wrote itself is
-// not taken for a variable.
-const (
-	beginMark = "\uE000"
-	endMark   = "\uE001"
-)
-
 var (
 	marked   = regexp.MustCompile(beginMark + "[A-Z0-9_]+" + endMark)
 	unmarker = strings.NewReplacer(beginMark, "$", endMark, "")
 	noMarks  = strings.NewReplacer(beginMark, "?", endMark, "?")
 )
-
-func mark(name string) string { return beginMark + strings.TrimPrefix(name, "$") + endMark }
 
 // named replaces the marks by the names of variables.
 func named(text string) string { return unmarker.Replace(text) }

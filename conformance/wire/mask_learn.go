@@ -147,3 +147,22 @@ func (m *Mask) basic(credentials string) string {
 	}
 	return id + ":" + m.hideKnown(m.known("", plain))
 }
+
+// learnFrom returns a function that gives a secret a name, and records the answer that issued it.
+func (m *Mask) learnFrom(a *Answer) func(name, secret string) string {
+	issued := 0
+	return func(name, secret string) string {
+		_, known := m.issuer[secret]
+		if !known && secret != "" && m.names[secret] == "" && !m.chosen[secret] {
+			issued++
+			if issued > mostOfAnswer || len(m.names) >= mostOfMask {
+				m.learned[a], m.full = true, true
+				return secret
+			}
+		}
+		if !known && secret != "" {
+			m.issuer[secret] = a
+		}
+		return m.Add(name, secret)
+	}
+}

@@ -177,9 +177,6 @@ func (n *Network) exchange(ctx context.Context, r *http.Request) (*Answer, error
 	return a, nil
 }
 
-// Bare returns an address without its query, which may hold secrets.
-func Bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
-
 // NoAnswerError says why there was no answer.
 type NoAnswerError struct{ reason string }
 

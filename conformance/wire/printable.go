@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -46,4 +47,38 @@ func (w HarmlessWriter) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// ShellWord writes a text as one word of a shell.
+func ShellWord(text string) string {
+	// A shell replaces ~ at the beginning by a home folder, and zsh replaces =NAME by a path.
+	if text == "" || text[0] == '~' || text[0] == '=' {
+		return quoted(text)
+	}
+	return shellQuote(text)
+}
+
+// shellQuote writes a text as a part of a word of a shell. An empty part is nothing.
+func shellQuote(word string) string {
+	if word == "" {
+		return ""
+	}
+	plain := !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-._~/:=%+@,", r))
+	})
+	if plain {
+		return word
+	}
+	return quoted(word)
+}
+
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// Clip shortens a text to n bytes, and says how long it was.
+func Clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(text[:n], ""), len(text))
 }

@@ -18,6 +18,15 @@ import (
 // spelling is one way to write a secret, and the mark that replaces it.
 type spelling struct{ text, mark string }
 
+// The name of a secret stands between two marks until a text is complete. So a name that the server wrote itself is
+// not taken for a variable.
+const (
+	beginMark = "\uE000"
+	endMark   = "\uE001"
+)
+
+func mark(name string) string { return beginMark + strings.TrimPrefix(name, "$") + endMark }
+
 // word matches a secret that could be a word. It is not masked in the middle of others.
 var word = regexp.MustCompile(`^[a-z_]{1,16}$`)
 

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 )
@@ -142,12 +141,6 @@ func (g *Guard) refuseToken(r *http.Request, q requirement, reason error, why st
 	no := challenged(http.StatusUnauthorized, "invalid_token", why)
 	no.params += g.needs(q.scopes)
 	return no
-}
-
-// challenged returns a refusal with an error and its description.
-func challenged(status int, code, why string) *refusal {
-	return &refusal{status: status, params: fmt.Sprintf(`, error="%s", error_description="%s"`, code, quotable(why)),
-		detail: why + "."}
 }
 
 // quotable returns a text that can stand between quotes in a challenge (RFC 6750 §3).

@@ -102,3 +102,9 @@ func writeDetail(w http.ResponseWriter, status int, detail string, requiredScope
 	w.WriteHeader(status)
 	w.Write(body) // an error means that the client has closed the connection
 }
+
+// challenged returns a refusal with an error and its description.
+func challenged(status int, code, why string) *refusal {
+	return &refusal{status: status, params: fmt.Sprintf(`, error="%s", error_description="%s"`, code, quotable(why)),
+		detail: why + "."}
+}

@@ -80,13 +80,3 @@ func (q requirement) stepUp(t *Token) *refusal {
 	}
 	return &refusal{status: http.StatusUnauthorized, params: params, detail: why + "."}
 }
-
-// RequireLogin is [Guard.Require] with a requirement on the login behind the token. It
-// returns an error that says what is wrong with l.
-func (g *Guard) RequireLogin(next http.Handler, l Login, scopes ...string) (http.Handler, error) {
-	err := l.validate()
-	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
-	}
-	return g.require(next, requirement{scopes: scopes, login: l}), nil
-}

@@ -180,13 +180,6 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	found.handler.ServeHTTP(w, r)
 }
 
-const (
-	noPermission  = "You do not have permission to perform this action"
-	ambiguousPath = "Servers read this path in different ways: it has, for example, a dot segment, an empty segment, " +
-		"a semicolon, an encoded slash, or something after the name of a script."
-	longPath = "The path is longer than 8192 bytes."
-)
-
 // ambiguous says why an upstream could read a request in another way than the rules, whatever
 // its path, or "". The path is another question, which the rules answer.
 func (p *Proxy) ambiguous(r *http.Request) string {
@@ -251,11 +244,6 @@ func isToken(text string) bool {
 // some frameworks: _method in Rails, Laravel and WordPress, the others in many.
 var overrides = []string{"_method", "x-http-method-override", "x-http-method", "x-method-override",
 	"http-method-override", "method-override", "x-http-verb"}
-
-// reflects reports whether the answer to a method contains the request as the upstream
-// received it.
-// RFC 9110 §9.3.8: TRACE; some old servers call it TRACK.
-func reflects(method string) bool { return method == http.MethodTrace || method == "TRACK" }
 
 // finalOnly drops interim responses. RFC 9110 §15.2: an HTTP/1.0 client must not
 // receive one, because it would read it as the final response.
@@ -327,6 +315,25 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 			pr.Out.Header.Set(name, value)
 		}
 	}
+}
+
+// moveDestination puts the path of the upstream before that of the header Destination, as before the path of the
+// request: the rules have read both without it, and another API can be beside it.
+func (p *Proxy) moveDestination(h http.Header) {
+	given := h["Destination"]
+	base := strings.TrimSuffix(p.upstream.EscapedPath(), "/")
+	if len(given) != 1 || base == "" {
+		return
+	}
+	u, err := url.Parse(given[0])
+	if err != nil {
+		return // not reached: allowDestination has read it
+	}
+	moved, host := base+u.EscapedPath(), ""
+	if u.Host != "" {
+		host = u.Scheme + "://" + u.Host
+	}
+	h["Destination"] = []string{host + moved}
 }
 
 // withContent lists the methods for which every server expects content.

@@ -220,3 +220,10 @@ func pathToForward(u *url.URL, asWritten bool) string {
 func unreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
+
+// fold returns the same text for all spellings of a path that differ only in case or in
+// characters without a glyph. It converts to capitals first, because some characters are
+// equal only as capitals.
+func fold(path string) string {
+	return strings.ToLower(strings.ToUpper(withoutIgnorable(path)))
+}

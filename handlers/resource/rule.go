@@ -133,6 +133,18 @@ func (r *Rule) validate() error {
 	return nil
 }
 
+const (
+	noPermission  = "You do not have permission to perform this action"
+	ambiguousPath = "Servers read this path in different ways: it has, for example, a dot segment, an empty segment, " +
+		"a semicolon, an encoded slash, or something after the name of a script."
+	longPath = "The path is longer than 8192 bytes."
+)
+
+// reflects reports whether the answer to a method contains the request as the upstream
+// received it.
+// RFC 9110 §9.3.8: TRACE; some old servers call it TRACK.
+func reflects(method string) bool { return method == http.MethodTrace || method == "TRACK" }
+
 // route returns what the rules allow for a request, or the status and the text of a refusal.
 func (t routes) route(r *http.Request) (found *allowed, status int, problem string) {
 	if len(written(r.URL)) > maxPath {
@@ -216,11 +228,4 @@ func covers(base, path string) bool {
 	rest, ok := strings.CutPrefix(path, base)
 	next, _ := utf8.DecodeRuneInString(rest)
 	return ok && (rest == "" || next != '-' && next != '_' && !unicode.IsLetter(next) && !unicode.IsDigit(next))
-}
-
-// fold returns the same text for all spellings of a path that differ only in case or in
-// characters without a glyph. It converts to capitals first, because some characters are
-// equal only as capitals.
-func fold(path string) string {
-	return strings.ToLower(strings.ToUpper(withoutIgnorable(path)))
 }

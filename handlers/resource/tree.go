@@ -66,25 +66,6 @@ func (t routes) allowDestination(r *http.Request, found *allowed) bool {
 	return ok && path.plain && t.longest(folded).allows(path.exact, r.Method) == found && !t.below(folded)
 }
 
-// moveDestination puts the path of the upstream before that of the header Destination, as before the path of the
-// request: the rules have read both without it, and another API can be beside it.
-func (p *Proxy) moveDestination(h http.Header) {
-	given := h["Destination"]
-	base := strings.TrimSuffix(p.upstream.EscapedPath(), "/")
-	if len(given) != 1 || base == "" {
-		return
-	}
-	u, err := url.Parse(given[0])
-	if err != nil {
-		return // not reached: allowDestination has read it
-	}
-	moved, host := base+u.EscapedPath(), ""
-	if u.Host != "" {
-		host = u.Scheme + "://" + u.Host
-	}
-	h["Destination"] = []string{host + moved}
-}
-
 // secondPath returns the header of a request that names another path, from which or as which the
 // upstream serves this one: the headers of S3 and stores like it, of Azure and of OpenStack Swift. The
 // rules cannot read such a path, because it begins elsewhere. "" means that there is none.

@@ -1,26 +1,11 @@
 package resource
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
 )
-
-// webSocketKey is the context key of the WebSocket that a request may open.
-type webSocketKey struct{}
-
-// webSocket replaces the ResponseWriter of a handshake. After the switch of the
-// protocol, it monitors the connection.
-type webSocket struct {
-	http.ResponseWriter
-	accept string // the Sec-WebSocket-Accept that the upstream must send
-	lease  lease
-	ctx    context.Context // the request's context; its end closes both connections
-	end    context.CancelFunc
-}
 
 // forwardTo returns the handler for requests that a rule and its guard have accepted.
 func (p *Proxy) forwardTo(g *Guard, rule Rule) http.Handler {
@@ -80,19 +65,4 @@ func toForward(r *http.Request, ctx context.Context, rule Rule) *http.Request {
 	r = r.WithContext(ctx)
 	r.URL = &path
 	return r
-}
-
-// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
-func (s *webSocket) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-// Hijack returns the client's connection and starts to monitor it.
-func (s *webSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered, err := http.NewResponseController(s.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	s.Header().Del("Connection") // the upstream's Connection header names the upgrade
-	context.AfterFunc(s.ctx, func() { conn.Close() })
-	go s.lease.watch(s.ctx, s.end)
-	return conn, buffered, nil
 }

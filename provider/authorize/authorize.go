@@ -14,7 +14,6 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/authority"
-	"mandate/provider/errorcode"
 	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
@@ -22,40 +21,8 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/possession"
 	"mandate/provider/redirect"
-	"mandate/provider/resources"
 	"mandate/storage"
 )
-
-// Authorization is an authorization request whose client and redirect URI are valid. If
-// another part of the request is wrong, Refused holds the error, which is sent to the redirect
-// URI.
-type Authorization struct {
-	Application storage.Application
-	RedirectURI string
-	Scopes      []policy.Scope
-	ClaimScopes []policy.Scope // the scopes for the claims that only the claims parameter asks for
-	LeftOut     policy.LeftOut // the scopes of the request that the application cannot get
-	Audience    resources.Audience
-	Refused     *oauth.Error
-
-	state        string
-	redirectSent bool
-	sent         url.Values // the request as the browser brought it
-	parameters   url.Values // without the parameters that count as omitted
-	pushed       pushed     // empty if the request was not pushed
-	signed       bool       // a request object enclosed the parameters
-	opened       opened
-	sign         func(claims map[string]any) (string, error) // signs the response; nil: it is not signed
-	OpenID       OpenIDRequest
-	request      fosite.AuthorizeRequester
-	// what the person has approved, on which the response relies; nil: it relies on nothing stored
-	consent *storage.Consent
-}
-
-// scopesToApprove returns the names of all scopes that the person must approve.
-func (a *Authorization) scopesToApprove() []string {
-	return append(ScopeNames(a.Scopes), ScopeNames(a.ClaimScopes)...)
-}
 
 // Authorize checks an authorization request (RFC 6749 §4.1.1). It returns the request, with
 // Refused set if the client must get an error at its redirect URI. If Authorize itself
@@ -72,6 +39,23 @@ func (p *Authorizations) Authorize(ctx context.Context, sent url.Values) (*Autho
 	}
 	a.sent = sent
 	return a, nil
+}
+
+// resolve returns the request that a browser has brought. Each way to send the parameters
+// other than as they are is one case here. Nothing that checks a request, and nothing of
+// fosite, reads the parameters request_uri and request.
+//
+// A parameter that no case takes stays in the request, and is refused by checkAuthorization.
+func (p *Authorizations) resolve(ctx context.Context, sent url.Values) (Request, error) {
+	switch {
+	case isPushed(sent):
+		return p.openPushed(ctx, sent)
+	case hasValue(sent, "request"):
+		return p.openObject(ctx, sent)
+	case p.config.ObjectsByReference && hasValue(sent, "request_uri"):
+		return p.openReference(ctx, sent)
+	}
+	return Request{Parameters: sent}, nil
 }
 
 // check checks a resolved request. Its results are those of Authorize.
@@ -394,16 +378,6 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 		p.clients.WithoutPKCE(a.Application)
 	}
 	return p.respond(a, redirect.Parameter{Name: "code", Value: response.GetCode()}), nil
-}
-
-// Refusal returns the error response that the browser carries to the redirect URI (RFC 6749
-// §4.1.2.1).
-func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
-	parameters := []redirect.Parameter{{Name: "error", Value: e.Code}, {Name: "error_description", Value: e.Description}}
-	if uri := errorcode.URI(oauth.BaseURL(p.config.Issuer), e.Code, e.Description); uri != "" {
-		parameters = append(parameters, redirect.Parameter{Name: "error_uri", Value: uri})
-	}
-	return p.respond(a, parameters...)
 }
 
 // Denied closes a request that the person denied.

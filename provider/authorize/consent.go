@@ -32,18 +32,6 @@ type Interaction struct {
 	Ticket      string   // the form of the consent page sends it back with the answer
 }
 
-// Reason is the reason for which a person who has a session must sign in again.
-type Reason string
-
-// The reasons, with the most specific one first. Each reason is also a parameter value in a
-// URL, so it does not name an account.
-const (
-	OtherAccount  Reason = "account" // the request names another account
-	ChooseAccount Reason = "choose"  // prompt=select_account
-	LoginRequest  Reason = "request" // prompt=login or max_age=0
-	LoginTooOld   Reason = "age"     // the person's login is older than max_age
-)
-
 // RequiredInteraction returns what the person must still do, or nil if the request can be completed. It
 // returns an error for the client if prompt=none forbids what the person must do.
 func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Interaction,
@@ -127,11 +115,6 @@ func (a *Authorization) assured() bool {
 		return redirect.AtHost(a.RedirectURI)
 	}
 	return true
-}
-
-// toApprove returns what the person must approve, at each resource.
-func (a *Authorization) toApprove() indicator.Approved {
-	return a.Audience.ToApprove(ScopeNames(a.Scopes), ScopeNames(a.ClaimScopes))
 }
 
 func approved(c storage.Consent) indicator.Approved {
@@ -298,13 +281,4 @@ func loggedOut() *oauth.Error {
 func revoked() *oauth.Error {
 	return oauth.Refuse("access_denied",
 		"The access of this application was revoked meanwhile. Go back to the application and begin again.")
-}
-
-// ScopeNames returns the names of the scopes.
-func ScopeNames(scopes []policy.Scope) []string {
-	names := make([]string, len(scopes))
-	for i, s := range scopes {
-		names[i] = s.Name
-	}
-	return names
 }

@@ -11,14 +11,6 @@ import (
 	"mandate/provider/seal"
 )
 
-// opened describes how a browser comes back to a request that is valid for a short time only.
-type opened struct {
-	digest string     // of the request URI or the request object; empty: the request does not expire
-	again  url.Values // the query that opens the request again, without the proof
-	at     int64      // when this browser opened it
-	proven bool       // the address proves that
-}
-
 // openedParameter says, in the address to which a login leads back, that this browser
 // opened the request in time.
 const openedParameter = "opened"

@@ -16,21 +16,17 @@ import (
 	"mandate/storage"
 )
 
-// OpenIDRequest holds the parameters that OpenID Connect adds to an authorization request
-// (OIDC Core §3.1.2.1).
-type OpenIDRequest struct {
-	nonce       string
-	prompt      []string
-	maxAge      int64 // in seconds; -1 if it was not sent
-	loginHint   string
-	Subjects    []string // by id_token_hint or claims: the person must be one of them; empty: any person
-	claims      string   // the claims parameter, checked and reduced to what is supported
-	claimScopes []string // the scopes that contain these claims
-	formPost    bool
-	acr         acrRequest
-	// loginProof is the value that LoginProof made at a login for this request, if there was one.
-	loginProof string
-}
+// Reason is the reason for which a person who has a session must sign in again.
+type Reason string
+
+// The reasons, with the most specific one first. Each reason is also a parameter value in a
+// URL, so it does not name an account.
+const (
+	OtherAccount  Reason = "account" // the request names another account
+	ChooseAccount Reason = "choose"  // prompt=select_account
+	LoginRequest  Reason = "request" // prompt=login or max_age=0
+	LoginTooOld   Reason = "age"     // the person's login is older than max_age
+)
 
 const (
 	maxNonce = 1024

@@ -32,9 +32,6 @@ type PushedRequest struct {
 // request in the query.
 const maxPushed = 16 << 10
 
-// credentials lists the parameters that authenticate the client. They are never stored.
-var credentials = [...]string{"client_secret", "client_assertion", "client_assertion_type"}
-
 // Push handles a pushed authorization request (RFC 9126 §2). It returns the response and the
 // authenticated application. If client authentication succeeds and a later check fails, it
 // returns the application together with the error.
@@ -180,20 +177,6 @@ func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Applicat
 	}
 	return oauth.Stored(err)
 }
-
-const (
-	// unopenedLife is for how many seconds the row of a request that nobody has opened stays after
-	// its request URI has expired: the clock of another node may be behind. Until then it counts
-	// against the quota.
-	unopenedLife = 60
-	// openedLife is the same for a request that somebody has opened: the person may take TicketLife
-	// for the login, and again for the consent page.
-	openedLife = 2*TicketLife + unopenedLife
-	// networkShare is the part of the requests of one application that one network may have.
-	networkShare = 10
-	// fullWait is the Retry-After if there are too many requests.
-	fullWait = 30 * time.Second
-)
 
 // mayPush limits how many requests a stranger can store. Everybody knows the client_id of a
 // public application, and anybody can register an application with a key for which nobody is

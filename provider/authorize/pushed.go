@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
@@ -17,19 +18,29 @@ import (
 // requestURIPrefix begins the request URI of each pushed request (RFC 9126 §2.2).
 const requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
 
-// pushed describes the pushed request from which a Request was resolved.
-type pushed struct {
-	Digest     string // of the request URI; empty: the request was not pushed
-	ClientID   string
-	Generation int64 // of the application, when it pushed
-}
-
 // sealedRequest is a pushed request as it is stored.
 type sealedRequest struct {
 	Generation int64
 	Parameters string
 	Signed     bool `json:",omitempty"`
 }
+
+// credentials lists the parameters that authenticate the client. They are never stored.
+var credentials = [...]string{"client_secret", "client_assertion", "client_assertion_type"}
+
+const (
+	// unopenedLife is for how many seconds the row of a request that nobody has opened stays after
+	// its request URI has expired: the clock of another node may be behind. Until then it counts
+	// against the quota.
+	unopenedLife = 60
+	// openedLife is the same for a request that somebody has opened: the person may take TicketLife
+	// for the login, and again for the consent page.
+	openedLife = 2*TicketLife + unopenedLife
+	// networkShare is the part of the requests of one application that one network may have.
+	networkShare = 10
+	// fullWait is the Retry-After if there are too many requests.
+	fullWait = 30 * time.Second
+)
 
 // sealedAs returns the name under which the parameters of a pushed request are sealed. A
 // row whose key or client was exchanged in the database does not open.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mandate/provider/clientauth"
+	"mandate/provider/errorcode"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -150,4 +151,14 @@ func (p *Authorizations) respond(a *Authorization, parameters ...redirect.Parame
 	}
 	response.Parameters = []redirect.Parameter{{Name: "response", Value: signed}}
 	return response
+}
+
+// Refusal returns the error response that the browser carries to the redirect URI (RFC 6749
+// §4.1.2.1).
+func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
+	parameters := []redirect.Parameter{{Name: "error", Value: e.Code}, {Name: "error_description", Value: e.Description}}
+	if uri := errorcode.URI(oauth.BaseURL(p.config.Issuer), e.Code, e.Description); uri != "" {
+		parameters = append(parameters, redirect.Parameter{Name: "error_uri", Value: uri})
+	}
+	return p.respond(a, parameters...)
 }

@@ -13,13 +13,6 @@ import (
 	"mandate/storage"
 )
 
-// acrRequest is what a request says about how the person signs in.
-type acrRequest struct {
-	values   []string // of acr, the preferred one first; only supported ones
-	required bool     // without one of them the request fails
-	named    bool     // the claim acr has values, supported or not
-}
-
 // readMaxAge reads and checks max_age, the largest age of the login in seconds (OIDC Core
 // §3.1.2.1). RFC 9470 §4 uses it without OpenID Connect too. It returns nil, or the error
 // for the client.

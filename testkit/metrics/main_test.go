@@ -40,6 +40,9 @@ func TestTable(t *testing.T) {
 	if want := "modules that go.mod requires directly: 2, limit"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in %s", want, &out)
 	}
+	if want := "packages with 15 % of them or more: 1, limit 0"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in %s", want, &out)
+	}
 	got := strings.Split(strings.TrimSpace(out.String()), "\n")[:3]
 	for i, want := range []string{
 		"package >120 >120 tests identifiers methods of arrows upward",

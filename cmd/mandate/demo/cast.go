@@ -16,6 +16,10 @@ import (
 	"mandate/provider/policy"
 )
 
+// serverAlgorithm is the algorithm with which the server signs for a site with the profile FAPI 2.0
+// Message Signing.
+const serverAlgorithm = "PS256"
+
 // Cast is the people and applications of the demo.
 type Cast struct {
 	base, issuer  string
@@ -24,18 +28,6 @@ type Cast struct {
 	tools         credentials // of the MCP server, to introspect tokens
 	sites         []*webSite
 	provider      *provider.Provider
-}
-
-type credentials struct{ id, secret string }
-
-// webSite is an application that people use with a browser.
-type webSite struct {
-	credentials
-	name, wants, about string
-	scope              string
-	algorithm          string // of its ID tokens; if it is empty, the site gets none
-	profile            string // the FAPI profile of the application, or ""
-	keys               *proofKeys
 }
 
 const groupName = "staff"

@@ -4,26 +4,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"mandate/provider/jose"
 	"mandate/templates"
 )
-
-// codeFlow is what the site does after one callback, step by step.
-type codeFlow struct {
-	*visit
-	client    *Sites
-	host      string
-	steps     []templates.WalkStep
-	published jose.JWKSet // the keys of the server, for a site with a profile
-}
-
-// tokenAnswer is the response of the token endpoint (RFC 6749 §5.1).
-type tokenAnswer struct {
-	Access  string `json:"access_token"`
-	Type    string `json:"token_type"`
-	Refresh string `json:"refresh_token"`
-	ID      string `json:"id_token"`
-}
 
 // through runs all steps after the authorization response, and begins with its checks.
 func (d *codeFlow) through(r *http.Request) error {

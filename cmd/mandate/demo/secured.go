@@ -5,16 +5,11 @@ import (
 	"net/url"
 	"strings"
 
-	"mandate/provider/policy"
 	"mandate/templates"
 )
 
 // The walk with an application that has a profile (FAPI 2.0 Security Profile, FAPI 2.0 Message
 // Signing). What is the same without a profile is in codeflow.go.
-
-// secured reports whether a site has a profile, and signs whether it signs its messages too.
-func (s *webSite) secured() bool { return s.profile != "" }
-func (s *webSite) signs() bool   { return s.profile == policy.ProfileMessages }
 
 // push sends the authorization request to the server itself (RFC 9126 §2).
 func (d *codeFlow) push(r *http.Request) error {

@@ -10,10 +10,6 @@ import (
 	"mandate/templates"
 )
 
-// serverAlgorithm is the algorithm with which the server signs for a site with the profile FAPI 2.0
-// Message Signing.
-const serverAlgorithm = "PS256"
-
 // response returns the parameters of the authorization response, after the checks of the site.
 func (d *codeFlow) response(r *http.Request) (url.Values, error) {
 	answer := r.URL.Query()

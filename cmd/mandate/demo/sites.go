@@ -60,13 +60,6 @@ func (c *Sites) choose(w http.ResponseWriter, r *http.Request) {
 	c.show(w, http.StatusOK, page)
 }
 
-// visit is what a site stores in a browser between the start and the callback.
-type visit struct {
-	site                   *webSite
-	state, nonce, verifier string
-	pushed                 pushed // if the site has a profile
-}
-
 const cookieName = "mandate_demo"
 
 // start redirects the browser to the authorization endpoint (RFC 6749 §4.1.1).
