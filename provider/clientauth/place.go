@@ -8,16 +8,6 @@ import (
 	"slices"
 )
 
-// place is where the assertions of a method stand in a request.
-type place struct {
-	// has reports whether a request has an assertion there, or a part of one.
-	has func(http.Header, url.Values) bool
-	// read reads the assertion of such a request.
-	read func(http.Header, url.Values) (credentials, error)
-	// search finds what may be an assertion in a request that was refused before it was read.
-	search func(*http.Request) []string
-}
-
 // placesIn lists the places at which a request has an assertion.
 func placesIn(header http.Header, form url.Values) []*place {
 	return slices.DeleteFunc(slices.Clone(places), func(p *place) bool { return !p.has(header, form) })
