@@ -104,7 +104,7 @@ docs: ## write the tables of docs that are generated
 # to programs, which it downloads too. It installs nothing: it says which program is missing. One server:
 # `make foreign ARGS="-run Keycloak"`.
 foreign: ## all rules on servers of other projects, and logins to programs of others, which it downloads
-	@MANDATE_TEST_REQUIRE=all $(if $(MEMORY),TMPDIR=$(MEMORY)) go test -tags foreign -count 1 -timeout $(TIMEOUT) -v ./conformance/foreign ./conformance/programs $(ARGS)
+	@MANDATE_TEST_ALL=true MANDATE_TEST_REQUIRE=all $(if $(MEMORY),TMPDIR=$(MEMORY)) go test -tags foreign -count 1 -timeout $(TIMEOUT) -v ./conformance/foreign ./conformance/programs $(ARGS)
 
 # Needs a network, so it is not part of .ci/run; `make vulnerabilities ARGS="-db URL"` asks another database.
 vulnerabilities: ## known vulnerabilities of what the binary is built from
