@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +96,7 @@ func unasked(c Change) bool {
 // ActsAlone reports whether an application with these grants gets tokens without any person, and with the rights that
 // an administrator gives.
 func ActsAlone(a storage.Application, grants []string) bool {
-	return StandingOf(a) == StandingAdministrator && slices.Contains(grants, GrantClient)
+	return StandingOf(a) == StandingAdministrator && WithoutPerson(grants)
 }
 
 // applicationFields is the table of the columns of an application, in the order of its struct.

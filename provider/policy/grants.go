@@ -7,6 +7,15 @@ import (
 	"mandate/storage"
 )
 
+// Grant types, as an application's record stores them.
+const (
+	GrantCode     = "authorization_code"
+	GrantClient   = "client_credentials"
+	GrantPassword = "password"
+	GrantRefresh  = "refresh_token"
+	GrantDevice   = "urn:ietf:params:oauth:grant-type:device_code"
+)
+
 // GrantType describes a grant type for which an application can be registered.
 type GrantType struct {
 	Name       string // the value of grant_type
@@ -14,6 +23,8 @@ type GrantType struct {
 	Help       string // what it is for, on pages
 	Person     bool   // the tokens are about a person, so refresh tokens come with them
 	WithSecret bool   // only for confidential clients
+	// Owners says that people may register their own applications for it, unless GRANTS_BY_ADMINISTRATOR has it.
+	Owners bool
 }
 
 // grants is the table of grant types. Everything that lists them reads it: the check of
@@ -21,16 +32,16 @@ type GrantType struct {
 // configuration and the metrics. Nothing changes it.
 var grants = [...]GrantType{
 	{Name: GrantCode, Label: "Authorization code", Help: "A person signs in here and allows the application to act for " +
-		"them.", Person: true},
+		"them.", Person: true, Owners: true},
 	// RFC 6749 §4.4: the client credentials grant is for confidential clients only.
 	{Name: GrantClient, Label: "Client credentials", Help: "The application acts for itself. Confidential applications " +
-		"only.", WithSecret: true},
-	{Name: GrantPassword, Label: "Password", Person: true,
+		"only.", WithSecret: true, Owners: true},
+	{Name: GrantPassword, Label: "Password", Person: true, Owners: true,
 		Help: "A person types their password into the application. Deprecated (RFC 9700 §2.4): use it only if nothing else " +
 			"works."},
 	// RFC 10027 §2: the flow can be used for phishing. Only an application that needs it is
 	// registered for it.
-	{Name: GrantDevice, Label: "Device code", Person: true,
+	{Name: GrantDevice, Label: "Device code", Person: true, Owners: true,
 		Help: "A person types a code of the device on another one, such as a phone, and allows access there. For " +
 			"televisions and command lines: others can misuse it for phishing (RFC 10027)."},
 }
@@ -60,6 +71,15 @@ func GrantNames() []string { return grantsWith(func(GrantType) bool { return tru
 
 // PersonGrants returns the names of the grant types that issue refresh tokens.
 func PersonGrants() []string { return grantsWith(func(g GrantType) bool { return g.Person }) }
+
+// OwnerGrants returns the names of the grant types for which people may register their own applications.
+func OwnerGrants() []string { return grantsWith(func(g GrantType) bool { return g.Owners }) }
+
+// WithoutPerson reports whether one of these grants issues tokens that are about no person: such an application asks
+// nobody.
+func WithoutPerson(names []string) bool {
+	return slices.ContainsFunc(grants[:], func(g GrantType) bool { return !g.Person && slices.Contains(names, g.Name) })
+}
 
 // TokenGrants returns the values of grant_type that the token endpoint supports.
 func TokenGrants() []string { return append(GrantNames(), GrantRefresh) }

@@ -36,6 +36,19 @@ func TestGrantTable(t *testing.T) {
 	}
 }
 
+// A new grant type is for applications of administrators only, unless its row says more.
+func TestGrantsOfOwners(t *testing.T) {
+	if got, want := OwnerGrants(), []string{GrantCode, GrantClient, GrantPassword, GrantDevice}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for grant, want := range map[string]bool{GrantCode: false, GrantClient: true, GrantPassword: false, GrantDevice: false,
+		GrantRefresh: false, "unknown": false} {
+		if WithoutPerson([]string{GrantCode, grant}) != want {
+			t.Errorf("%s gives tokens without a person: want %t", grant, want)
+		}
+	}
+}
+
 func TestRefreshTokensComeWithPersons(t *testing.T) {
 	for grants, refresh := range map[string]bool{GrantCode: true, GrantPassword: true, GrantDevice: true,
 		GrantClient: false, "": false,

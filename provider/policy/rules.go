@@ -89,16 +89,10 @@ const Introspection = "introspection"
 // the person must consent.
 const OfflineAccess = "offline_access"
 
-// Client types and grant types, as an application's record stores them.
+// Client types, as an application's record stores them.
 const (
 	Confidential = "confidential"
 	Public       = "public"
-
-	GrantCode     = "authorization_code"
-	GrantClient   = "client_credentials"
-	GrantPassword = "password"
-	GrantRefresh  = "refresh_token"
-	GrantDevice   = "urn:ietf:params:oauth:grant-type:device_code"
 )
 
 // The formats of an application's access tokens. An opaque token is a random text,

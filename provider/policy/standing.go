@@ -178,7 +178,7 @@ func (c *Rules) allowance(s Standing) Allowance {
 		server.RefreshMax = max(server.RefreshMax, oauth.Seconds(c.RefreshTokenMaxLifetime))
 	case StandingPerson:
 		server.OwnLifetime = true
-		server.Grants = oauth.Without(server.Grants, c.GrantsByAdministrator...)
+		server.Grants = oauth.Without(OwnerGrants(), c.GrantsByAdministrator...)
 		server.Scopes = oauth.Without(server.Scopes, c.ScopesByAdministrator...)
 		server.Quota = Quota(c.PersonQuota)
 	default:

@@ -50,7 +50,7 @@ func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor,
 	if err == nil {
 		err = found.Err()
 	}
-	if err == nil && slices.Contains(allows.Grants, policy.GrantClient) {
+	if err == nil && policy.WithoutPerson(allows.Grants) {
 		err = actor.MustConfirm() // such an application asks nobody
 	}
 	if err != nil {
