@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,12 +93,34 @@ func readReport(t *testing.T, file string) report {
 	return r
 }
 
+// measured returns the databases of a test that measures the same on both: where testkit.All both, otherwise one. args
+// are the arguments that choose them.
+func measured(t *testing.T, name string) (all, args []string) {
+	t.Helper()
+	all = databases(t)
+	if !testkit.All() && slices.Contains(all, name) {
+		return []string{name}, []string{"--databases", map[string]string{onPostgres: "postgres", onSQLite: "sqlite"}[name]}
+	}
+	return all, nil
+}
+
+// Each path is measured on PostgreSQL. SQLite has the paths of TestTwoBinariesTakeTurns and TestTarget, and its figures
+// of the start.
 func TestEveryPathIsAnswered(t *testing.T) {
+	measuredOn, choice := measured(t, onPostgres)
+	starts := filepath.Join(t.TempDir(), "starts.json")
+	must(t, "--databases", "sqlite", "--only", "start,memory", "--starts", "1", "--tokens", "200", "--json", starts)
+	small := readReport(t, starts)
+	for _, name := range []string{"first start to first 200, SQLite, schema and keys created",
+		"restart to first 200, SQLite", "resident memory when idle, " + onSQLite,
+		"resident memory after 200 tokens, " + onSQLite} {
+		checkSingle(t, small, name)
+	}
 	file, picture := filepath.Join(t.TempDir(), "all.json"), filepath.Join(t.TempDir(), "chart.svg")
-	printed := must(t, "--rounds", "1", "--seconds", "0.2", "--warm-up", "0.1", "--introspect", "50", "--tokens", "200",
-		"--fill", "1000", "--starts", "1", "--json", file, "--svg", picture, "--markdown")
+	printed := must(t, append(choice, "--rounds", "1", "--seconds", "0.2", "--warm-up", "0.1", "--introspect", "50",
+		"--tokens", "200", "--fill", "1000", "--starts", "1", "--json", file, "--svg", picture, "--markdown")...)
 	r := readReport(t, file)
-	for _, database := range databases(t) {
+	for _, database := range measuredOn {
 		for _, p := range []string{"client", "introspect-50", "assertion", "push", "refresh", "code", "device", "register",
 			"guard", "dpop", "sample", "proxy"} {
 			checkPath(t, r, database, p)
@@ -106,14 +129,12 @@ func TestEveryPathIsAnswered(t *testing.T) {
 			checkSingle(t, r, memory+database)
 		}
 	}
-	checkSingle(t, r, "first start to first 200, SQLite, schema and keys created")
-	checkSingle(t, r, "restart to first 200, SQLite")
 	if postgresPrograms() != "" {
 		checkSingle(t, r, "client credentials with 1,000 live tokens against an empty table")
 		checkSingle(t, r, "bytes of a live token with its indexes, PostgreSQL")
 	}
 	checkTable(t, printed)
-	checkSVG(t, picture)
+	checkSVG(t, picture, measuredOn)
 }
 
 func TestTwoBinariesTakeTurns(t *testing.T) {
@@ -203,7 +224,7 @@ func checkTable(t *testing.T, printed string) {
 	}
 }
 
-func checkSVG(t *testing.T, file string) {
+func checkSVG(t *testing.T, file string, databases []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -228,7 +249,7 @@ func checkSVG(t *testing.T, file string) {
 			}
 		}
 	}
-	if want := 10 * len(databases(t)); bars != want {
+	if want := 10 * len(databases); bars != want {
 		t.Errorf("the chart has %d bars, want %d", bars, want)
 	}
 }
@@ -266,10 +287,12 @@ func TestGrowthIsFound(t *testing.T) {
 }
 
 func TestFloodPrintsAllSix(t *testing.T) {
-	printed := must(t, "flood", "--rounds", "1", "--seconds", "0.3", "--rate", "200", "--attackers", "4")
+	measuredOn, choice := measured(t, onSQLite)
+	printed := must(t, append([]string{"flood", "--rounds", "1", "--seconds", "0.3", "--rate", "200", "--attackers", "4"},
+		choice...)...)
 	for _, row := range []string{"quiet", "token requests", "wrong passwords", "right passwords", "invented documents",
 		"registrations"} {
-		if got, want := strings.Count(printed, "\n"+row+" "), len(databases(t)); got != want {
+		if got, want := strings.Count(printed, "\n"+row+" "), len(measuredOn); got != want {
 			t.Errorf("%d rows %q, want %d:\n%s", got, row, want, printed)
 		}
 	}
