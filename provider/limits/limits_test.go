@@ -61,6 +61,15 @@ func TestEveryKindHasItsLimit(t *testing.T) {
 	})
 }
 
+// Networks and owners send many requests that are right: a hundred at once, and then one each second.
+func TestRequestsAreMany(t *testing.T) {
+	for _, kind := range []int{OfOwner, OfAddress, OfDeviceRequest, OfPushedRequest} {
+		if got := Of(kind); got != (throttle.Limit{Tries: 100, Refill: time.Second}) {
+			t.Errorf("kind %d: %+v", kind, got)
+		}
+	}
+}
+
 // A flood of guesses at one place does not use up the tries at another one, nor those of another name.
 func TestPlacesAreApart(t *testing.T) {
 	const address = "192.0.2.1"

@@ -240,7 +240,9 @@ func TestLimits(t *testing.T) {
 		{"one network", times(4, links(alice, "192.0.2.0/24")), 3},
 		{"another network", times(4, links(lower, "198.51.100.0/24")), 2},
 		{"another person", times(1, links(other, "192.0.2.0/24")), 1},
-		{"another kind", n.PasswordChanged(alice), 1},
+		{"another kind", times(1, func() storage.NewMail {
+			return n.to(n.message(address, longestLife, content{To: alice.Email}), alice, nil, linksPerHour)
+		}), 1},
 		{"a wrong factor", times(2, day(alice, "")), 1},
 		{"a wrong factor after another server", times(2, day(alice, "Corporate")), 1},
 		{"a wrong factor of another person", times(1, day(other, "")), 1},
