@@ -54,6 +54,9 @@ help: ## this list
 # The server is built first, with and without the race detector, for all packages that run it. Four tests of a package
 # run at the same time, because tests that run in parallel wait for much of their time.
 #
+# A program with the race detector would wait for a second before it ends, in case another goroutine has a race. Our
+# programs and tests wait for their goroutines (GORACE).
+#
 # At the end stands how long the slowest tests and packages took. A package whose processor time is measured is tested
 # again even if nothing has changed. go vet is a part of make lint.
 test: tools ## all tests; those beside the code, and a server, with the race detector
@@ -62,7 +65,7 @@ test: tools ## all tests; those beside the code, and a server, with the race det
 	@go build -o bin/mandate ./cmd/mandate
 	@go build -o bin/times ./testkit/times
 	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) \
-		export MANDATE_TEST_PROGRAM="$$PWD/bin/mandate" MANDATE_TEST_WATCHED_PROGRAM="$$PWD/bin/watched"; processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
+		export GORACE=atexit_sleep_ms=0 MANDATE_TEST_PROGRAM="$$PWD/bin/mandate" MANDATE_TEST_WATCHED_PROGRAM="$$PWD/bin/watched"; processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
 		tests() { go test -json -vet=off -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
 		$$times <(tests $(foreach package,$(RUNNING) $(MEASURED) $(ALONE),$(filter $(package),$(PACKAGES)))) \
 			<(GOFLAGS="$(GOFLAGS) $(WITHOUT)" tests $(RACE) $(filter-out $(RUNNING) $(ALONE),$(PACKAGES))); \

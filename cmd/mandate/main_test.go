@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Setenv("PORT", strconv.Itoa(port.Free()))
 			env.Setenv("PORT2", strconv.Itoa(port.Free()))
 			env.Setenv("PORT3", strconv.Itoa(port.Free()))
