@@ -66,7 +66,8 @@ func methodsIn(spec ast.Spec) int {
 	return n
 }
 
-// A row is complete: what signs has algorithms and a place for its assertions.
+// A row is complete: it says its strength, and what signs has algorithms and a place for its assertions. A client
+// whose method has the strength Nothing is registered as public, and only none is such a method.
 func TestRowsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range methods {
@@ -74,6 +75,9 @@ func TestRowsAreComplete(t *testing.T) {
 			t.Errorf("%q has no name, label or check, or is there twice", m.Name)
 		}
 		seen[m.Name] = true
+		if m.Strength == 0 || (m.Strength == Nothing) != (m.Name == MethodNone) {
+			t.Errorf("%s has the strength %d", m.Name, m.Strength)
+		}
 		signs := m.Needs == Keys || m.Needs == ReadableSecret
 		if signs != (m.assertion != nil) || signs != (len(m.Algorithms) > 0) {
 			t.Errorf("%s: a method with keys or a readable secret has assertions, and no other one has", m.Name)

@@ -24,9 +24,9 @@ const (
 type Strength int
 
 const (
-	Nothing      Strength = iota
-	SharedSecret          // a value that this server knows too
-	PrivateKey            // a key that only the client has
+	Nothing      Strength = iota + 1 // 0 is a row that does not say it
+	SharedSecret                     // a value that this server knows too
+	PrivateKey                       // a key that only the client has
 )
 
 // Method is one way of client authentication (RFC 6749 §2.3). Each has a file, and is listed in methods.
