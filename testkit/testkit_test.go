@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,5 +125,26 @@ func TestAloneStartNoGoroutine(t *testing.T) {
 	}
 	if !found {
 		t.Error("the Makefile has no ALONE")
+	}
+}
+
+// A program that was given to the tests must have been built as they would build it: without the race detector it would
+// report no race.
+func TestBuiltWantsTheDetector(t *testing.T) {
+	t.Parallel()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, ok := debug.ReadBuildInfo()
+	if !ok {
+		t.Fatal("the test program does not say how it was built")
+	}
+	has := slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+	if err := watched(own, has); err != nil {
+		t.Error(err)
+	}
+	if watched(own, !has) == nil {
+		t.Errorf("a program that was built with -race: %t is taken for the other one", has)
 	}
 }

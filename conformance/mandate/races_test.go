@@ -21,23 +21,32 @@ func TestRaces(t *testing.T) {
 	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, watched: true})
+		if refused := v.serveClients(t, 1); refused > 0 {
+			t.Fatalf("%d requests were refused before anybody changed something", refused)
+		}
 		var work sync.WaitGroup
 		for i, p := range []person{v.admin, v.admin, v.alice, v.bob} {
 			b := v.signedIn(t, p)
 			work.Go(func() { b.wander(t, i%2 == 0) })
 		}
-		work.Go(func() { v.serveClients(t) })
+		for range 3 {
+			work.Go(func() { v.serveClients(t, 10) })
+		}
 		work.Go(func() { v.rotate(t) })
 		work.Wait()
 	})
 }
 
-// serveClients gets and uses tokens. Visitors change people and applications, so a request may be refused.
-func (v *fixture) serveClients(t testing.TB) {
+// serveClients gets and uses tokens some times, and returns how many requests were refused: visitors change people and
+// applications.
+func (v *fixture) serveClients(t testing.TB, times int) (refused int) {
 	send := func(path string, app application, form url.Values) (got tokens) {
 		a, err := v.tryPost(path, app.auth(), form)
 		if err != nil || a.Status >= http.StatusInternalServerError {
 			t.Errorf("%s %v: %v, %d %s", path, form, err, a.Status, a.Body)
+		}
+		if a.Status != http.StatusOK {
+			refused++
 		}
 		_ = json.Unmarshal([]byte(a.Body), &got) // not each response has tokens
 		for _, secret := range []string{got.AccessToken, got.RefreshToken} {
@@ -45,7 +54,7 @@ func (v *fixture) serveClients(t testing.TB) {
 		}
 		return got
 	}
-	for range 20 {
+	for range times {
 		got := send("/o/token/", v.web, params("grant_type", "password", "username", v.bob.Name,
 			"password", v.bob.Password, "scope", "read"))
 		send("/o/token/", v.web, params("grant_type", "client_credentials", "scope", "read"))
@@ -55,6 +64,7 @@ func (v *fixture) serveClients(t testing.TB) {
 		send("/o/revoke_token/", v.web, params("token", next.RefreshToken))
 		v.get(t, "/groups/", bearer(got.AccessToken))
 	}
+	return refused
 }
 
 // rotate gives commands while the server runs.
