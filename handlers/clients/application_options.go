@@ -14,9 +14,48 @@ import (
 	"mandate/templates"
 )
 
-// options returns the choices of a field.
+// choices returns the options of a field. What this person may not choose is among them only if it is chosen, and what
+// is chosen is always among them: a field without it would send nothing, and empty usually allows everything.
+func (s *server) choices(name string, chosen []string, of filled) []templates.Option {
+	options := slices.DeleteFunc(
+		web.Checked(chosen, s.options(name, of)...),
+		func(o templates.Option) bool { return !o.Checked && !s.offers(name, o.Value, of) },
+	)
+	for _, value := range chosen {
+		if value != "" && !slices.ContainsFunc(options, func(o templates.Option) bool { return o.Value == value }) {
+			options = append(options, templates.Option{
+				Value:   value,
+				Label:   "As it has registered",
+				Help:    oauth.Clip(value, 200),
+				Checked: true,
+			})
+		}
+	}
+	return options
+}
+
+// offers reports whether this person may choose an option of a field. Some protect people less: only an administrator
+// may choose them, for an application for which an administrator is responsible.
+func (s *server) offers(name, value string, of filled) bool {
+	switch name {
+	case "grant_type":
+		return slices.Contains(of.may.Grants, value)
+	case "sender_constraint":
+		return value != possession.Certificate || s.Provider.Clients.Offers(clientauth.MethodSelfSigned)
+	case "auth_method":
+		return value == "" || s.Provider.Clients.Offers(value)
+	case "claims_in_id_token":
+		return of.privileges || value != policy.ClaimsOn
+	case "pkce":
+		return of.privileges || value != policy.PKCEIfSent
+	case "refresh_rotation":
+		return of.privileges || value != policy.RotationOff
+	}
+	return true
+}
+
+// options returns what each field can be set to, whoever may choose it.
 func (s *server) options(name string, of filled) []templates.Option {
-	chosen := of.form.Get(name)
 	switch name {
 	case "client_type":
 		return clientTypes()
@@ -29,11 +68,11 @@ func (s *server) options(name string, of filled) []templates.Option {
 	case "required_acr":
 		return requirableLogins()
 	case "default_acr_values":
-		return defaultLogins(chosen)
+		return defaultLogins()
 	case "sender_constraint":
-		return s.constraints(chosen)
+		return constraints()
 	case "auth_method":
-		return s.authMethods(chosen)
+		return authMethods()
 	case "auth_algorithm":
 		return names(clientauth.AssertionAlgorithms(), templates.Option{
 			Label: "Any",
@@ -60,11 +99,11 @@ func (s *server) options(name string, of filled) []templates.Option {
 			Help:  "Plain JSON, which is what nearly every application expects.",
 		}}, idTokenAlgorithms()...)
 	case "claims_in_id_token":
-		return claims(of.privileges || chosen == policy.ClaimsOn)
+		return claims()
 	case "pkce":
-		return s.pkce(of, of.privileges || chosen == policy.PKCEIfSent)
+		return s.pkce(of)
 	case "refresh_rotation":
-		return s.rotations(of.privileges || chosen == policy.RotationOff)
+		return s.rotations()
 	}
 	return nil
 }
@@ -133,50 +172,38 @@ func requirableLogins() []templates.Option {
 	return logins
 }
 
-// defaultLogins are the logins for requests that name none. An application that registers itself can name several.
-func defaultLogins(chosen string) []templates.Option {
+// defaultLogins are the logins for requests that name none.
+func defaultLogins() []templates.Option {
 	logins := []templates.Option{{Label: "Any", Help: "As the person likes."}}
 	for _, one := range requirableLogins()[1:] {
 		logins = append(logins, templates.Option{Value: one.Value, Label: one.Label, Help: "acr: " + one.Value})
 	}
-	if !slices.ContainsFunc(logins, func(o templates.Option) bool { return o.Value == chosen }) {
-		logins = append(logins, templates.Option{
-			Value: chosen,
-			Label: "As it has registered",
-			Help:  "acr, the preferred one first: " + oauth.Clip(chosen, 200),
-		})
-	}
 	return logins
 }
 
-func (s *server) constraints(chosen string) []templates.Option {
-	list := []templates.Option{
+func constraints() []templates.Option {
+	return []templates.Option{
 		{
 			Label: "As the application asks",
 			Help:  "With a DPoP proof it gets a token that is bound to its key, and without one a bearer token.",
 		},
 		{Value: possession.DPoP, Label: boundTo[possession.DPoP], Help: "Each token request needs a DPoP proof (RFC 9449)."},
-	}
-	if s.Provider.Clients.Offers(clientauth.MethodSelfSigned) || chosen == possession.Certificate {
-		list = append(list, templates.Option{
+		{
 			Value: possession.Certificate,
 			Label: boundTo[possession.Certificate],
 			Help:  "Each token request needs the certificate (RFC 8705).",
-		})
+		},
 	}
-	return list
 }
 
-func (s *server) authMethods(chosen string) []templates.Option {
+func authMethods() []templates.Option {
 	methods := []templates.Option{{
 		Label: "The usual one",
 		Help: "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its " +
 			"client ID.",
 	}}
 	for _, m := range clientauth.Methods() {
-		if s.Provider.Clients.Offers(m.Name) || chosen == m.Name {
-			methods = append(methods, templates.Option{Value: m.Name, Label: m.Label, Help: m.Name})
-		}
+		methods = append(methods, templates.Option{Value: m.Name, Label: m.Label, Help: m.Name})
 	}
 	return methods
 }
@@ -190,70 +217,61 @@ func idTokenAlgorithms() []templates.Option {
 	})
 }
 
-// rotations says whether refresh tokens are replaced. Only an administrator may switch that off, for an application for
-// which an administrator is responsible.
-func (s *server) rotations(off bool) []templates.Option {
+// rotations says whether refresh tokens are replaced.
+func (s *server) rotations() []templates.Option {
 	usual := "A refresh token is replaced when it is used."
 	if s.Provider.KeepsRefreshTokens() {
 		usual = "A confidential application keeps its refresh token."
 	}
-	list := []templates.Option{
+	return []templates.Option{
 		{Label: "As the server is set", Help: usual},
 		{
 			Value: policy.RotationOn,
 			Label: rotationNames[policy.RotationOn],
 			Help:  "Whoever copied a refresh token is found out when it is used a second time.",
 		},
-	}
-	if off {
-		list = append(list, templates.Option{
+		{
 			Value: policy.RotationOff,
 			Label: rotationNames[policy.RotationOff],
 			Help:  "For an application that cannot store a new refresh token after each use.",
-		})
+		},
 	}
-	return list
 }
 
-// claims says whether ID tokens have the claims of the scopes. Only an administrator may switch them on, for an
-// application for which an administrator is responsible.
-func claims(on bool) []templates.Option {
-	list := []templates.Option{{
-		Label: "As the kind of the application says",
-		Help: "Included for a confidential application for which an administrator is responsible, if it has no " +
-			"profile.",
-	}}
-	if on {
-		list = append(list, templates.Option{
+// claims says whether ID tokens have the claims of the scopes.
+func claims() []templates.Option {
+	return []templates.Option{
+		{
+			Label: "As the kind of the application says",
+			Help: "Included for a confidential application for which an administrator is responsible, if it has no " +
+				"profile.",
+		},
+		{
 			Value: policy.ClaimsOn,
 			Label: claimsNames[true],
 			Help:  "For an application that reads only the ID token, such as a cluster of Kubernetes.",
-		})
+		},
+		{
+			Value: policy.ClaimsOff,
+			Label: claimsNames[false],
+			Help:  "The application reads them at the UserInfo endpoint.",
+		},
 	}
-	return append(list, templates.Option{
-		Value: policy.ClaimsOff,
-		Label: claimsNames[false],
-		Help:  "The application reads them at the UserInfo endpoint.",
-	})
 }
 
-// pkce says whether requests need a code challenge. Only an administrator may let an application come without, if an
-// administrator is responsible for it.
-func (s *server) pkce(of filled, without bool) []templates.Option {
-	list := []templates.Option{
+// pkce says whether requests need a code challenge.
+func (s *server) pkce(of filled) []templates.Option {
+	return []templates.Option{
 		{Label: "The rule of the server", Help: s.usualPKCE(of.actor, of.application)},
 		{
 			Value: policy.PKCERequired,
 			Label: pkceNames[policy.PKCERequired],
 			Help:  "A request without a code challenge is refused.",
 		},
-	}
-	if without {
-		list = append(list, templates.Option{
+		{
 			Value: policy.PKCEIfSent,
 			Label: pkceNames[policy.PKCEIfSent],
 			Help:  "For a program that cannot send a code challenge. A stolen code is then easier to use.",
-		})
+		},
 	}
-	return list
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -107,9 +106,9 @@ func (s *server) control(f clients.Field, of filled) templates.Control {
 	c.Value, c.Error = of.form.Get(f.Name), of.invalid.At(f.Name)
 	switch f.Kind {
 	case clients.Choice:
-		c.Kind, c.Options = "radio", web.Checked([]string{c.Value}, s.options(f.Name, of)...)
+		c.Kind, c.Options = "radio", s.choices(f.Name, []string{c.Value}, of)
 	case clients.Choices:
-		c.Kind, c.Options = "checkbox", web.Checked(of.form[f.Name], s.options(f.Name, of)...)
+		c.Kind, c.Options = "checkbox", s.choices(f.Name, of.form[f.Name], of)
 	case clients.Switch:
 		c.Kind, c.On = "toggle", of.form.Has(f.Name)
 	case clients.Block:
@@ -124,8 +123,6 @@ func (s *server) control(f clients.Field, of filled) templates.Control {
 	switch own := s.Provider.Lifetimes(); f.Name {
 	case "hash_client_secret", "pairwise":
 		c.Kind = "box"
-	case "grant_type":
-		c.Options = offered(of.may.Grants, c.Options)
 	case "response_modes":
 		c.Optional = true
 	case "jwks":
@@ -138,13 +135,6 @@ func (s *server) control(f clients.Field, of filled) templates.Control {
 		c.Hint = "If empty: " + web.Span(own.Refresh)
 	}
 	return c
-}
-
-// offered removes the options that are neither available nor chosen.
-func offered(values []string, options []templates.Option) []templates.Option {
-	return slices.DeleteFunc(
-		options, func(o templates.Option) bool { return !o.Checked && !slices.Contains(values, o.Value) },
-	)
 }
 
 // acceptsCertificates reports whether the page has the field for the subject of a certificate.
