@@ -80,24 +80,31 @@ func (s *server) fill(page *templates.ApplicationForm, of filled) {
 	}
 	for _, f := range clients.Fields() {
 		own, placed := place[f.Name]
-		last := len(page.Others) - 1
 		switch c := s.control(f, of); {
 		case placed:
 			*own = c
 		case s.absent(f.Name, of.privileges), f.Name == "certificate_subject" && !s.acceptsCertificates(of):
 		case f.Guarded:
 			page.Guarded = append(page.Guarded, c)
-		case f.Kind == clients.Seconds && page.Others[last].Kind == "pair":
-			page.Others[last].Pair[1] = c
-		case f.Kind == clients.Seconds:
-			page.Others = append(page.Others,
-				templates.Control{Kind: "pair", Label: "Lifetimes", Pair: []templates.Control{c, {}}})
 		default:
-			page.Others = append(page.Others, c)
+			page.Others = among(page.Others, f.Kind, c)
 		}
 	}
 	page.Name.Complete, page.Name.Optional = "off", false
 	page.RedirectURIs.Lines, page.RedirectURIs.Optional = 4, false
+}
+
+// among adds a field to the others. Two lifetimes in succession stand side by side.
+func among(others []templates.Control, kind clients.Kind, c templates.Control) []templates.Control {
+	last := len(others) - 1
+	switch {
+	case kind != clients.Seconds:
+		return append(others, c)
+	case last < 0 || len(others[last].Pair) != 1:
+		return append(others, templates.Control{Kind: "pair", Label: "Lifetimes", Pair: []templates.Control{c}})
+	}
+	others[last].Pair = append(others[last].Pair, c)
+	return others
 }
 
 // control returns a field with its value and its mistake, as its kind is drawn.
