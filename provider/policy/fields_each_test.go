@@ -101,7 +101,8 @@ func changesOf(at int) map[string][2]any {
 	none := reflect.Zero(reflect.TypeFor[storage.Application]().Field(at).Type).Interface()
 	first, second, both := valuesOf(at)
 	return map[string][2]any{
-		"set": {none, first}, "other": {first, second}, "emptied": {first, none}, "more": {first, both}, "less": {both, first},
+		"set": {none, first}, "other": {first, second}, "emptied": {first, none},
+		"more": {first, both}, "less": {both, first},
 	}
 }
 
