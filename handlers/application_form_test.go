@@ -2,8 +2,11 @@ package handlers
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
 	"mandate/provider/events"
@@ -90,5 +93,66 @@ func TestUpdatePageOffersWhatAPersonMayChoose(t *testing.T) {
 		kept, _ := registered(t, alice)
 		s.behind(t, kept, func(a *storage.Application) { *f.Column(a).(*string) = value })
 		alice.get(t, kept+"update/").wants(t, 200, option+" checked")
+	}
+}
+
+// unusual is an application whose fields all have another value than that of an empty form.
+func unusual(a *storage.Application) {
+	for _, f := range clients.Fields() {
+		switch column := f.Column(a).(type) {
+		case *bool:
+			*column = true
+		case *int64:
+			*column = 600
+		}
+	}
+	a.AccessTokenFormat, a.Sector = policy.FormatJWT, "app.example.com"
+	a.RefreshRotation, a.ClaimsInIDToken, a.PKCE = policy.RotationOn, policy.ClaimsOff, policy.PKCERequired
+	a.Algorithm, a.UserInfoAlgorithm, a.IntrospectionAlg = "ES256", "ES256", "ES256"
+	a.ObjectAlgorithm, a.ResponseAlgorithm, a.ResponseModes = "ES256", "ES256", "query"
+	a.RequiredACR, a.DefaultACR, a.SenderConstraint = "urn:mandate:acr:mfa", "urn:mandate:acr:mfa", "dpop"
+	a.PostLogoutURIs, a.BackchannelURI = "https://app.example.com/bye", "https://app.example.com/logout"
+	a.Resources, a.RequestURIs = "https://api.example.com/", "https://app.example.com/request"
+	a.JWKSURI, a.AuthMethod, a.AuthAlgorithm = "https://app.example.com/keys", "private_key_jwt", "ES256"
+}
+
+// A form without a field changes nothing of it. A page has no fields of OpenID Connect while that is off, and a form
+// that somebody has written may have even fewer. Only a box cannot be told from one that is off.
+func TestFieldsThatAFormDoesNotHaveStay(t *testing.T) {
+	for _, openID := range []bool{true, false} {
+		s := newSite(t, "", func(c *Config) { c.OpenID = openID })
+		v := s.as(t, "root")
+		path, _ := registered(t, v)
+		was := s.behind(t, path, unusual)
+		for _, f := range clients.Fields() {
+			alone := []string{"jwks", "certificate_subject", "profile", "pairwise"} // three exclude others, one is the sector
+			if f.Stored(&was) == nil && !slices.Contains(alone, f.Name) {
+				t.Errorf("%s is empty: give it a value here", f.Name)
+			}
+		}
+		same := func(what string) {
+			t.Helper()
+			now := s.stored(t, path)
+			for _, f := range clients.Fields() {
+				if d := cmp.Diff(f.Stored(&was), f.Stored(&now)); d != "" && f.Name != "name" {
+					t.Errorf("OpenID Connect %t, %s, %s: %s", openID, what, f.Name, d)
+				}
+			}
+			if was.Sector != now.Sector {
+				t.Errorf("OpenID Connect %t, %s: the sector is %q", openID, what, now.Sector)
+			}
+		}
+		form := v.get(t, path+"update/").filled()
+		form.Set("name", "Another name")
+		v.post(t, path+"update/", flat(form)...).wants(t, 303)
+		same("the page")
+		for _, f := range clients.Fields() {
+			if f.Kind != clients.Switch && f.Kind != clients.Choices {
+				form.Del(f.Name)
+			}
+		}
+		form.Set("version", strconv.FormatInt(s.stored(t, path).Version, 10))
+		v.post(t, path+"update/", flat(form)...).wants(t, 303)
+		same("boxes alone")
 	}
 }

@@ -204,24 +204,7 @@ func (s *server) submit(r *http.Request, who *storage.SignedIn, was *storage.App
 		made, err := s.Provider.Clients.Register(r.Context(), actor, said)
 		return made, noScope(said, err)
 	}
-	if !r.PostForm.Has("auth_method") { // the form has no such field
-		said.Authentication, said.Messages = clients.AuthenticationOf(*was), clients.MessagesOf(*was)
-		said.IntrospectionAlgorithm = was.IntrospectionAlg
-		said.Profile, said.SenderConstraint = was.Profile, was.SenderConstraint
-		said.RequiredACR, said.DefaultACR = was.RequiredACR, was.DefaultACR
-	}
-	if !s.Config.OpenID {
-		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
-		said.PostLogoutURIs, said.BackchannelURI = web.Lines(was.PostLogoutURIs), was.BackchannelURI
-		said.ClaimsInIDToken = was.ClaimsInIDToken
-	}
-	if !who.User.Administrator || !may.AdministratorRights {
-		// The form does not contain these fields, so their values stay. The provider
-		// refuses a request that sends them all the same.
-		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
-		said.SkipConsent = said.SkipConsent || was.SkipConsent
-		said.Authentication.EndpointAudience = said.Authentication.EndpointAudience || was.EndpointAudience
-	}
+	s.keep(&said, *was, r.PostForm, who.User.Administrator && may.AdministratorRights)
 	said.Said = changes(said, readRegistration(s.stored(*was), nil, true))
 	changed, err := s.Provider.Clients.Update(r.Context(), actor, was.ID, web.SentVersion(r.PostForm), said)
 	return changed, noScope(said, err)
@@ -261,9 +244,6 @@ func (s *server) stored(a storage.Application) url.Values {
 	form.Set("algorithm", cmp.Or(a.Algorithm, policy.DefaultAlgorithm))
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.Provider.Scopes()
-	}
-	if a.Sector != "" {
-		form.Set("pairwise", "on")
 	}
 	return form
 }

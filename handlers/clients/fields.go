@@ -59,7 +59,23 @@ func storedFields(a storage.Application) url.Values {
 			}
 		}
 	}
+	if a.Sector != "" {
+		form.Set("pairwise", "on")
+	}
 	return form
+}
+
+// keep copies the fields that the form does not have from the application as it is. An empty box sends nothing, so a box
+// that was not sent is off, if the page has it. The provider refuses what only an administrator may set.
+func (s *server) keep(said *clients.Registration, was storage.Application, form url.Values, privileges bool) {
+	had := readFields(storedFields(was))
+	for _, f := range clients.Fields() {
+		box := f.Kind == clients.Switch || f.Kind == clients.Choices
+		absent := s.absent(f.Name, privileges)
+		if absent && f.OpenID || !form.Has(f.Name) && (absent || !box) {
+			reflect.ValueOf(f.Value(said)).Elem().Set(reflect.ValueOf(f.Value(&had)).Elem())
+		}
+	}
 }
 
 // filled is a form with what somebody has filled in, and with what this person may choose.

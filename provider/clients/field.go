@@ -207,6 +207,3 @@ func registrationOf(a storage.Application) Registration {
 
 // AuthenticationOf returns how an application authenticates.
 func AuthenticationOf(a storage.Application) Authentication { return registrationOf(a).Authentication }
-
-// MessagesOf returns how the messages of an application are signed.
-func MessagesOf(a storage.Application) Messages { return registrationOf(a).Messages }
