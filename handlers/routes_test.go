@@ -36,6 +36,8 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 		BaseURL:      &url.URL{Scheme: "https", Host: "id.example.com"},
 		SampleAPI:    guard,
 		Registration: true,
+		OpenID:       true,
+		RPLogout:     true,
 	}, nil, pages)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +53,8 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 		t.Errorf("%d routes, %v", len(paths), err)
 	}
 	open := []string{"/o/token", "/o/revoke_token", "/o/revoke", "/o/introspect", "/o/authorize", "/o/par",
-		"/o/device_authorization", "/o/device-authorization", "/o/register"}
+		"/o/device_authorization", "/o/device-authorization", "/o/register",
+		"/o/userinfo", "/o/logout"} // TestOpenIDEndpointsFromAnotherSite
 	for _, path := range paths {
 		if strings.HasPrefix(path, "/static/") || slices.Contains(open, strings.TrimSuffix(path, "/")) {
 			continue
@@ -64,6 +67,24 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 		if w.Code != 403 && w.Code != 405 && w.Code != 401 {
 			t.Errorf("POST %s from another site: %d", path, w.Code)
 		}
+	}
+}
+
+// An application may send a browser to the end session endpoint by a form of its own (OIDC RP-Logout §2), which ends no
+// session before the person has confirmed it. The UserInfo endpoint knows nobody by the cookie.
+func TestOpenIDEndpointsFromAnotherSite(t *testing.T) {
+	s := newSite(t, "", func(c *Config) { c.OpenID, c.RPLogout = true, true })
+	v := s.as(t, "alice")
+	for path, status := range map[string]int{"/o/userinfo/": 401, "/o/logout/": 303} {
+		r := v.request(t, post, path, "")
+		r.Header.Set("Origin", "https://evil.example.com")
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		got := v.do(t, r)
+		got.wants(t, status)
+		if status == http.StatusSeeOther {
+			v.follow(t, got).wants(t, 200, `action="/logout/"`)
+		}
+		v.get(t, "/account/").wants(t, 200)
 	}
 }
 
