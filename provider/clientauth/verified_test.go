@@ -9,6 +9,7 @@ import (
 
 	"mandate/provider/mtls"
 	"mandate/storage"
+	"mandate/testkit"
 )
 
 // What was verified is remembered for one application and one chain, until it expires.
@@ -56,4 +57,13 @@ func TestVerifiedChains(t *testing.T) {
 			t.Errorf("%d are kept", len(v.kept))
 		}
 	})
+}
+
+func TestVerifiedAtOnce(t *testing.T) {
+	var v verified
+	name := [32]byte{1}
+	testkit.AtOnce(func() { v.add(name, time.Now().Add(time.Hour)) }, func() { v.has(name) }, v.drop)
+	if !v.has(name) {
+		t.Error("the chain is not remembered")
+	}
 }
