@@ -3,11 +3,14 @@ package clients
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync/atomic"
 	"testing"
 
 	"mandate/provider/oauth"
 	"mandate/storage"
 	"mandate/storage/storagetest"
+	"mandate/testkit"
 )
 
 func newStore(t *testing.T) *storage.Store {
@@ -124,5 +127,20 @@ func TestKeyUsesAreRare(t *testing.T) {
 	}
 	if len(u.noted) > maxUses || len(u.at) > maxUses {
 		t.Errorf("%d keys are remembered, and %d wait", len(u.noted), len(u.at))
+	}
+}
+
+// No use is lost while others are taken.
+func TestUsesAtOnce(t *testing.T) {
+	var u uses[int64]
+	var next atomic.Int64
+	taken := map[int64]int64{}
+	testkit.AtOnce(func() { u.add(next.Add(1), 1) }, func() { u.add(next.Add(1), 1) },
+		func() { maps.Copy(taken, u.take()) })
+	for rest := u.take(); len(rest) > 0; rest = u.take() {
+		maps.Copy(taken, rest)
+	}
+	if len(taken) != int(next.Load()) {
+		t.Errorf("%d of %d uses are known", len(taken), next.Load())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mandate/testkit"
 )
 
 func TestClockThatDiffersFromTheDatabaseIsWrong(t *testing.T) {
@@ -67,4 +69,12 @@ func TestClockThatWasSetIsRightAfterSomeTime(t *testing.T) {
 		}
 		hour(true)
 	})
+}
+
+func TestClockAtOnce(t *testing.T) {
+	clock, now := New(false), time.Now()
+	testkit.AtOnce(func() { clock.Compare(now, now, now) }, clock.Settle, func() { clock.Difference() })
+	if !clock.Right() {
+		t.Error(clock.Err())
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mandate/testkit"
 )
 
 // shelf holds copies of numbers, and counts how often they were read.
@@ -155,4 +157,25 @@ func TestWhatCannotBeReadIsNoCopy(t *testing.T) {
 		t.Error(err)
 	}
 	s.wants(t, "1", 1)
+}
+
+// Requests read copies while others change the records.
+func TestCopiesAtOnce(t *testing.T) {
+	changes := NewChanges(time.Hour)
+	copies := New(3, changes, func(c *Changes, read time.Time, n *int) bool {
+		id := strconv.Itoa(*n)
+		return c.Has("number", &id, read)
+	})
+	get := func() {
+		for n := range 5 {
+			got, err := copies.Get(t.Context(), strconv.Itoa(n), func(context.Context, string) (int, error) { return n, nil },
+				func(int) bool { return true })
+			if err != nil || got != n {
+				t.Errorf("%d, %v, and not %d", got, err, n)
+			}
+		}
+	}
+	testkit.AtOnce(get, get, copies.Drop, changes.Drop, changes.AddAll,
+		func() { changes.Add(Change{"number", "1"}) },
+		func() { changes.ReceivedUpTo(time.Now()); changes.Receiving() })
 }

@@ -3,12 +3,15 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"mandate/provider/oauth"
 	"mandate/provider/origin"
 	"mandate/storage"
+	"mandate/testkit"
 )
 
 // What a stranger sends fits into a row, whatever it is. A person who acts is the one whom the event concerns, unless
@@ -59,5 +62,21 @@ func TestJSON(t *testing.T) {
 	e.Times = 1
 	if text = JSON(e); strings.Contains(string(text), "since") {
 		t.Errorf("an event that has happened once has two times: %s", text)
+	}
+}
+
+// No refusal is lost while the numbers are stored, or could not be stored.
+func TestRefusalsAtOnce(t *testing.T) {
+	r := NewRefusals(nil, slog.New(slog.DiscardHandler))
+	refuse := func(endpoint string) func() {
+		return func() { r.Count(Refused{Endpoint: endpoint}, oauth.InvalidToken("no")) }
+	}
+	testkit.AtOnce(refuse("token"), refuse("token"), refuse("revocation"), func() { r.giveBack(r.take()) })
+	times := int64(0)
+	for _, one := range r.take() {
+		times += int64(one.times)
+	}
+	if times != 300 {
+		t.Errorf("%d of 300 refusals are counted", times)
 	}
 }
