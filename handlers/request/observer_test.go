@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mandate/testkit"
 )
 
 // observing returns an observer that logs everything to the buffer. An error is written
@@ -218,4 +220,16 @@ func TestNoWatchAndNoLog(t *testing.T) {
 	if rec := RecordOf(t.Context()); rec == nil || rec.id != "" {
 		t.Errorf("record %v", rec)
 	}
+}
+
+// Requests that are refused, at the same time, some with a header of a proxy.
+func TestObserverAtOnce(t *testing.T) {
+	o := NewObserver(Config{Log: slog.New(slog.DiscardHandler)})
+	served := o.Observe(http.NotFoundHandler())
+	ask := func() {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("X-Forwarded-For", "192.0.2.1")
+		served.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	testkit.AtOnce(ask, ask, ask)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"mandate/testkit"
 )
 
 func TestParsedSets(t *testing.T) {
@@ -39,4 +41,17 @@ func TestParsedSets(t *testing.T) {
 	if err != nil || &kept.Keys[0] != &again.Keys[0] {
 		t.Error("a set is parsed twice")
 	}
+}
+
+func TestParsedSetsAtOnce(t *testing.T) {
+	var p parsedSets
+	parse := func() {
+		for n := range 5 {
+			_, err := p.set(`{"keys":[{"kty":"EC","kid":"` + fmt.Sprint(n) + `"}]}`)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	testkit.AtOnce(parse, parse)
 }

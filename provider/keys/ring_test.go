@@ -11,6 +11,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage/storagetest"
+	"mandate/testkit"
 )
 
 func ring(t *testing.T) *Ring {
@@ -96,4 +97,15 @@ func TestEveryPublishedKeyNamesItsAlgorithm(t *testing.T) {
 	if _, err := r.ByID(t.Context(), rsa.ID); !errors.Is(err, oauth.ErrNotFound) {
 		t.Errorf("the retired key is there: %v", err)
 	}
+}
+
+func TestRingAtOnce(t *testing.T) {
+	r := ring(t)
+	read := func() {
+		keys, err := r.all(t.Context())
+		if err != nil || len(keys) == 0 {
+			t.Errorf("%d keys, %v", len(keys), err)
+		}
+	}
+	testkit.AtOnce(read, r.Forget)
 }

@@ -3,10 +3,12 @@ package logout
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/storage"
+	"mandate/testkit"
 )
 
 // Who has many notifications, and many calls that run, does not go before others.
@@ -39,5 +41,22 @@ func TestOwnersTakeTurns(t *testing.T) {
 		"greedy 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Every place for a call is given back.
+func TestNotifierAtOnce(t *testing.T) {
+	n := newNotifier(&Logouts{})
+	due := storage.DueLogin{BackchannelURI: "https://client.example/logout"}
+	call := func() {
+		leave := n.enter(due)
+		if leave != nil {
+			n.note(due, true, time.Millisecond)
+			leave()
+		}
+	}
+	testkit.AtOnce(call, call, func() { n.inTurn([]storage.DueLogin{due, due}) })
+	if taken := n.places[standingOf(due)].TakenBy(due.Owner); taken != 0 {
+		t.Errorf("%d places are taken", taken)
 	}
 }

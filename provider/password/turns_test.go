@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"mandate/testkit"
 )
 
 func TestWhoWaitsForOneHashHasTheSecondTurnAtTheLatest(t *testing.T) {
@@ -54,4 +56,21 @@ func TestWhoWaitsForOneHashHasTheSecondTurnAtTheLatest(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Each place in the queue is given back.
+func TestQueueAtOnce(t *testing.T) {
+	h := New(Cost{64, 1}, 1)
+	pass := func() {
+		leave, err := h.Enter("client", "address")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		leave()
+	}
+	testkit.AtOnce(pass, pass, pass)
+	if queued := h.Stats().Parties; queued != 0 {
+		t.Errorf("%d parties wait", queued)
+	}
 }

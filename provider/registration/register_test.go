@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mandate/provider/oauth/oauthtest"
+	"mandate/testkit"
 )
 
 // RFC 6750 §2: one token, in the header. A request without one is open registration.
@@ -43,5 +44,20 @@ func TestIsNative(t *testing.T) {
 		if got := isNative(uri); got != want {
 			t.Errorf("%s: %t", uri, got)
 		}
+	}
+}
+
+// Every place for reading a list is given back.
+func TestSectorsAtOnce(t *testing.T) {
+	s := newSectors()
+	read := func() {
+		leave, err := s.enter("https://client.example/sectors", "somebody")
+		if err == nil {
+			leave(true)
+		}
+	}
+	testkit.AtOnce(read, read, read)
+	if taken := s.places.TakenBy("somebody"); taken != 0 {
+		t.Errorf("%d places are taken", taken)
 	}
 }
