@@ -65,8 +65,8 @@ func storedFields(a storage.Application) url.Values {
 	return form
 }
 
-// keep copies the fields that the form does not have from the application as it is. An empty box sends nothing, so a box
-// that was not sent is off, if the page has it. The provider refuses what only an administrator may set.
+// keep copies the fields that the form does not have from the application as it is. An empty box sends nothing, so a
+// box that was not sent is off, if the page has it. The provider refuses what only an administrator may set.
 func (s *server) keep(said *clients.Registration, was storage.Application, form url.Values, privileges bool) {
 	had := readFields(storedFields(was))
 	for _, f := range clients.Fields() {
