@@ -81,7 +81,7 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 				"proxy.",
 		)
 	}
-	p.checkCertificate(found, said, was, one)
+	p.checkCertificate(found, said.CertificateSubject, was.CertificateSubject, one)
 	p.checkKeys(found, r, was, one.Needs)
 }
 

@@ -28,7 +28,7 @@ func TestSubjectOfNoMember(t *testing.T) {
 		"san_dns=*": "The value must be a host name without a wildcard, in its ASCII form.",
 	} {
 		found := &oauth.Invalid{}
-		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, subjects)
+		p.checkCertificate(found, subject, "", subjects)
 		if got := found.At("certificate_subject"); got != want {
 			t.Errorf("%s: %s", subject, got)
 		}
@@ -38,11 +38,10 @@ func TestSubjectOfNoMember(t *testing.T) {
 // An application with a certificate changes to another method, whether or not the server accepts certificates.
 func TestSubjectIsRemoved(t *testing.T) {
 	basic, _ := clientauth.MethodOf(clientauth.MethodBasic)
-	was := storage.Application{AuthMethod: clientauth.MethodCertificate, CertificateSubject: "tls_client_auth_san_dns=a"}
 	for _, config := range []clientauth.Config{{}, {Authorities: x509.NewCertPool()}} {
 		p := &Clients{Checks: clientauth.New(config, clientauth.Parts{}, clientauth.Applications{})}
 		found := &oauth.Invalid{}
-		p.checkCertificate(found, Authentication{Method: basic.Name}, was, basic)
+		p.checkCertificate(found, "", "tls_client_auth_san_dns=a", basic)
 		if got := found.At("certificate_subject"); got != "" {
 			t.Error(got)
 		}

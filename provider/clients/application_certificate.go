@@ -6,21 +6,16 @@ import (
 	"mandate/provider/clientauth"
 	"mandate/provider/mtls"
 	"mandate/provider/oauth"
-	"mandate/storage"
 )
 
 const subjectForm = "write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place " +
 	"of san_dns"
 
-// checkCertificate checks the subject of the certificate of a client that authenticates by a method.
-func (p *Clients) checkCertificate(
-	found *oauth.Invalid,
-	said Authentication,
-	was storage.Application,
-	method clientauth.Method,
-) {
+// checkCertificate checks the subject of the certificate of a client that authenticates by a method. was is the subject
+// before the change.
+func (p *Clients) checkCertificate(found *oauth.Invalid, said, was string, method clientauth.Method) {
 	const field = "certificate_subject"
-	subject, needed := clientauth.StoredSubject(said.CertificateSubject), method.Needs == clientauth.Subject
+	subject, needed := clientauth.StoredSubject(said), method.Needs == clientauth.Subject
 	switch {
 	case needed && subject == "":
 		found.Add(field, "%s needs the subject of the certificate: %s.", method.Name, subjectForm)
@@ -28,7 +23,7 @@ func (p *Clients) checkCertificate(
 		found.Add(
 			field, "Only an application with %s has the subject of a certificate.", oauth.OneOf(clientauth.SubjectMethods()),
 		)
-	case !needed, subject == was.CertificateSubject: // it may be older than the present settings
+	case !needed, subject == was: // it may be older than the present settings
 	case !p.Offers(method.Name):
 		found.Add(
 			field,
