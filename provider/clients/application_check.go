@@ -55,10 +55,10 @@ func (p *Clients) Check(
 	p.checkMessages(found, r, was)
 	checkLifetimes(found, r, may)
 	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
+	checkPrivileges(found, actor, r, was, may)
 	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
 		p.checkVouched(found, r, was)
 	}
-	checkPrivileges(found, actor, r, was, may)
 	var err error
 	described.Resources, err = p.CheckResources(ctx, found, r.Resources, oauth.Lines(was.Resources))
 	return err
@@ -234,40 +234,27 @@ func checkPrivileges(
 		}
 		return ""
 	}
-	described := storage.Application{
-		Origin:       was.Origin,
-		ClientType:   r.ClientType,
-		RedirectURIs: strings.Join(r.RedirectURIs, "\n"),
-	}
-	for _, of := range []struct {
-		field     string
-		said, was bool
-		never     string // why the application cannot have it
-	}{
-		{
-			"may_introspect",
-			r.MayIntrospect,
-			was.MayIntrospect,
-			public("A public application has no secret to authenticate with, so it cannot introspect tokens."),
-		},
-		{"skip_consent", r.SkipConsent, was.SkipConsent, policy.NeverSkipsConsent(described)},
+	never := map[string]string{ // why the application cannot have the right
+		"may_introspect": public("A public application has no secret to authenticate with, so it cannot introspect tokens."),
+		"skip_consent": policy.NeverSkipsConsent(storage.Application{
+			Origin:       was.Origin,
+			ClientType:   r.ClientType,
+			RedirectURIs: strings.Join(r.RedirectURIs, "\n"),
+		}),
 		// RFC 10070 §4: with the address of an endpoint as audience, another server could use
 		// the assertion.
-		{
-			"assertion_audience_endpoints",
-			r.Authentication.EndpointAudience,
-			was.EndpointAudience,
-			public("A public application makes no assertions."),
-		},
-	} {
+		"assertion_audience_endpoints": public("A public application makes no assertions."),
+	}
+	for _, f := range guarded() {
+		said, had := *f.Value(&r).(*bool), *f.Column(&was).(*bool)
 		switch {
-		case of.said != of.was && !actor.Administers():
-			found.Add(of.field, "Only an administrator may change this.")
-		case of.was && !may.AdministratorRights: // it has no effect, and the change removes it
-		case of.said && of.never != "":
-			found.Add(of.field, "%s", of.never)
-		case of.said && !may.AdministratorRights:
-			found.Add(of.field, "No administrator is responsible for this application: take it over first.")
+		case said != had && !actor.Administers():
+			found.Add(f.Name, "Only an administrator may change this.")
+		case had && !may.AdministratorRights: // it has no effect, and the change removes it
+		case said && never[f.Name] != "":
+			found.Add(f.Name, "%s", never[f.Name])
+		case said && !may.AdministratorRights:
+			found.Add(f.Name, "No administrator is responsible for this application: take it over first.")
 		}
 	}
 }

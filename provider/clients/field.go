@@ -35,7 +35,7 @@ type Field struct {
 	Plain    bool
 	Answered bool // the answer to a registration has the stored value
 	OpenID   bool // the form has it only with OpenID Connect
-	Guarded  bool // only an administrator may set it
+	Guarded  bool // a switch that only an administrator may set
 	Wide     bool // an empty list allows everything
 	Label    string
 	Short    string // the label without an explanation, if there is one
@@ -57,6 +57,9 @@ func FieldOf(name string) (Field, bool) {
 	}
 	return fields[i], true
 }
+
+// guarded returns the switches that only an administrator may set.
+func guarded() []Field { return slices.DeleteFunc(Fields(), func(f Field) bool { return !f.Guarded }) }
 
 // Value returns a pointer to the value in a registration.
 func (f Field) Value(r *Registration) any {
@@ -185,7 +188,9 @@ func (p *Clients) describe(a *storage.Application, r Registration) {
 	// by somebody else removes them permanently.
 	if !p.rules.AllowanceOf(*a).AdministratorRights {
 		dropLenient(&r, *a)
-		r.MayIntrospect, r.SkipConsent, r.Authentication.EndpointAudience = false, false, false
+		for _, f := range guarded() {
+			*f.Value(&r).(*bool) = false
+		}
 	}
 	r.DefaultACR = strings.Join(strings.Fields(r.DefaultACR), " ")
 	r.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clientauth"
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -52,15 +53,62 @@ func TestEveryFieldOfARegistrationIsStoredAndRead(t *testing.T) {
 	}
 }
 
-// A switch that an application loses with its administrator is one that only an administrator may set.
-func TestGuardedFieldsAreThoseThatNobodysApplicationLoses(t *testing.T) {
-	p := &Clients{rules: policy.New(policy.Settings{})}
-	a := storage.Application{Responsible: storage.ByNobody, ClientID: "id"}
-	p.describe(&a, filled())
+// The rules about columns name the same switches: an owner may not turn them on, and they have no effect for an
+// application for which nobody is responsible.
+func TestGuardedSwitchesAreThoseOfTheRules(t *testing.T) {
+	rules := policy.New(policy.Settings{})
 	for _, f := range Fields() {
-		on, is := f.Column(&a).(*bool)
-		if is && *on == f.Guarded {
-			t.Errorf("%s: guarded %v, kept %v", f.Name, f.Guarded, *on)
+		vouched := storage.Application{Responsible: storage.ByOperator}
+		nobodys := storage.Application{Responsible: storage.ByNobody}
+		before := vouched
+		_, is := f.Column(&vouched).(*bool)
+		if !is {
+			if f.Guarded {
+				t.Errorf("%s is guarded, and is no switch", f.Name)
+			}
+			continue
+		}
+		*f.Column(&vouched).(*bool), *f.Column(&nobodys).(*bool) = true, true
+		limited := rules.Effective(nobodys)
+		if refused := rules.Vouched(before, vouched)[f.Name]; refused != f.Guarded {
+			t.Errorf("%s: guarded %v, refused to an owner %v", f.Name, f.Guarded, refused)
+		}
+		if kept := *f.Column(&limited).(*bool); kept == f.Guarded {
+			t.Errorf("%s: guarded %v, kept by nobody's application %v", f.Name, f.Guarded, kept)
+		}
+	}
+}
+
+// Each guarded switch is refused to whoever is no administrator, to an application of a person, and to a public one.
+func TestGuardedSwitchesAreChecked(t *testing.T) {
+	p := &Clients{rules: policy.New(policy.Settings{})}
+	owner, root := policy.By(storage.User{ID: "owner"}), policy.By(storage.User{ID: "root", Administrator: true})
+	operators, persons := storage.ByOperator, storage.ByOwner
+	for _, f := range guarded() {
+		for what, test := range map[string]struct {
+			actor       policy.Actor
+			responsible string
+			kind        string
+			was, said   bool
+			refused     bool
+		}{
+			"an owner, on":                      {owner, operators, policy.Confidential, false, true, true},
+			"an owner, off":                     {owner, operators, policy.Confidential, true, false, true},
+			"an owner, as it was":               {owner, operators, policy.Confidential, true, true, false},
+			"an administrator, on":              {root, operators, policy.Confidential, false, true, false},
+			"an administrator, for a person":    {root, persons, policy.Confidential, false, true, true},
+			"an administrator, public":          {root, operators, policy.Public, false, true, true},
+			"an administrator, off":             {root, operators, policy.Confidential, true, false, false},
+			"a person who had it, as it was":    {owner, persons, policy.Confidential, true, true, false},
+			"a person who never had it, public": {owner, persons, policy.Public, false, true, true},
+		} {
+			was, r := storage.Application{Responsible: test.responsible}, Registration{ClientType: test.kind}
+			*f.Column(&was).(*bool), *f.Value(&r).(*bool) = test.was, test.said
+			found := &oauth.Invalid{}
+			checkPrivileges(found, test.actor, r, was, p.rules.AllowanceOf(was))
+			if wrong := found.At(f.Name); (wrong != "") != test.refused {
+				t.Errorf("%s, %s: %q", f.Name, what, wrong)
+			}
 		}
 	}
 }

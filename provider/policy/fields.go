@@ -117,9 +117,8 @@ var applicationFields = []Field{
 	fixed("secret"),
 	fixed("old_secret"),
 	fixed("old_secret_expires_at"),
-	// Only an administrator changes these (checkPrivileges).
-	row("may_introspect", never, never, limitIntrospection),
-	row("skip_consent", never, switchedOn, limitConsent),
+	row("may_introspect", switchedOn, never, limitIntrospection),
+	row("skip_consent", switchedOn, switchedOn, limitConsent),
 	row("pkce", emptied(PKCERequired), never, limitPKCE),
 	row("require_pushed", taken, never, unlimited),
 	row("sender_constraint", taken, never, unlimited),
@@ -141,8 +140,7 @@ var applicationFields = []Field{
 	row("auth_algorithm", changed, never, unlimited),
 	row("jwks", changed, changed, unlimited),
 	row("jwks_uri", changed, changed, unlimited),
-	// Only an administrator changes it (checkPrivileges).
-	row("endpoint_audience", never, never, limitAudience).named("assertion_audience_endpoints"),
+	row("endpoint_audience", switchedOn, never, limitAudience).named("assertion_audience_endpoints"),
 	row("certificate_subject", changed, changed, unlimited),
 	row("object_algorithm", taken, never, unlimited),
 	row("require_signed", taken, never, unlimited),

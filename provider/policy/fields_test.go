@@ -115,8 +115,10 @@ func TestChangeOfOneField(t *testing.T) {
 			func(was, _ *storage.Application) { was.RedirectURIs += "\nhttps://b.example/" },
 			"redirect_uris", false, []string{"redirect_uris"},
 		},
-		"consent skipped": {func(_, now *storage.Application) { now.SkipConsent = true }, "", true, []string{"skip_consent"}},
-		"scopes":          {func(_, now *storage.Application) { now.Scopes = "more" }, "scope", false, []string{"scopes"}},
+		"consent skipped": {
+			func(_, now *storage.Application) { now.SkipConsent = true }, "skip_consent", true, []string{"skip_consent"},
+		},
+		"scopes": {func(_, now *storage.Application) { now.Scopes = "more" }, "scope", false, []string{"scopes"}},
 		"scopes without consent": {func(was, now *storage.Application) {
 			was.SkipConsent, now.SkipConsent, now.Scopes = true, true, "more"
 		}, "scope", true, []string{"scopes"}},
