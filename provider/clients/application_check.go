@@ -235,7 +235,8 @@ func checkPrivileges(
 		return ""
 	}
 	never := map[string]string{ // why the application cannot have the right
-		"may_introspect": public("A public application has no secret to authenticate with, so it cannot introspect tokens."),
+		"may_introspect": public("A public application has no secret to authenticate with, so it cannot introspect " +
+			"tokens."),
 		"skip_consent": policy.NeverSkipsConsent(storage.Application{
 			Origin:       was.Origin,
 			ClientType:   r.ClientType,
