@@ -9,8 +9,13 @@ import (
 )
 
 // placesIn lists the places at which a request has an assertion.
-func placesIn(header http.Header, form url.Values) []*place {
-	return slices.DeleteFunc(slices.Clone(places), func(p *place) bool { return !p.has(header, form) })
+func placesIn(header http.Header, form url.Values) (found []*place) {
+	for _, p := range places {
+		if p.has(header, form) {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // inForm is the place of RFC 7521 §4.2: parameters of the form.
