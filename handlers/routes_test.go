@@ -180,7 +180,8 @@ func TestSharedWithScripts(t *testing.T) {
 				h.Get("Access-Control-Allow-Credentials") != "" || h.Get("Access-Control-Allow-Methods") != methods {
 				t.Errorf("preflight of %s: %d %v", path, got.StatusCode, h)
 			}
-			if shared && h.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *" {
+			const headers = "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *"
+			if shared && h.Get("Access-Control-Allow-Headers") != headers {
 				t.Errorf("preflight of %s: %v", path, h)
 			}
 		}
