@@ -13,7 +13,7 @@ MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { prin
 # The race detector watches the tests beside the code, and the program bin/watched: the rules of all documents run on it,
 # many at the same time, and TestRaces has people at its pages, while clients get tokens and an operator gives commands.
 # Other tests of the built server do one thing after the other, and take two to five times as long with the detector. They
-# run without it; MANDATE_TEST_RACE=all gives it to every server that is a process.
+# run without it; MANDATE_TEST_RACE=all gives it to the servers of conformance/mandate that are processes.
 # These have no detector: modernc.org/sqlite/lib, modernc.org/libc and modernc.org/memory, SQLite, its C library and the
 # allocator, which the library locks, translated into Go. They keep their data outside of Go's heap, where the detector
 # sees nothing; only races at SQLite's own global variables are not found. With the detector SQLite takes several times as
@@ -32,8 +32,8 @@ RUNNING := mandate/conformance/mandate mandate/conformance \
 	$(addprefix mandate/conformance/,faults foreign bench programs)
 # MEASURED compare processor times or allocated memory, which the detector changes: they run with it and without it.
 MEASURED := mandate/provider/password mandate/handlers/resource
-# ALONE start no goroutine, neither in the package nor in its tests (TestAloneStartNoGoroutine): the race detector would find
-# nothing, and takes most of their time.
+# ALONE start no goroutine, neither in the package nor in its tests (TestAloneStartNoGoroutine): the race detector would
+# find nothing, and takes most of their time.
 ALONE := mandate/app/config mandate/conformance/jose mandate/conformance/rules mandate/provider/authority mandate/provider/blocklist \
 	mandate/provider/errorcode mandate/provider/jose mandate/provider/logo mandate/provider/passkey mandate/provider/presets \
 	mandate/provider/redirect mandate/templates mandate/templates/languages mandate/testkit/metrics mandate/testkit/rename
@@ -54,8 +54,8 @@ help: ## this list
 # The server is built first, with and without the race detector, for all packages that run it. Four tests of a package
 # run at the same time, because tests that run in parallel wait for much of their time.
 #
-# A program with the race detector would wait for a second before it ends, in case another goroutine has a race. Our
-# programs and tests wait for their goroutines (GORACE).
+# A program with the race detector would wait for a second before it ends. Without this wait (GORACE) a race is not found
+# in a goroutine that still runs at the end.
 #
 # At the end stands how long the slowest tests and packages took. A package whose processor time is measured is tested
 # again even if nothing has changed. go vet is a part of make lint.

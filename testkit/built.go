@@ -5,24 +5,30 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 )
 
-// Built returns the path of the server's program. `make test` builds it once for all packages, and gives its path in a
-// variable of the environment. Without the variable Built builds it at path, with flags of go build. top is the folder
-// of the module.
-func Built(top, variable, path string, flags ...string) (string, error) {
+// Built returns the path of the server's program, with the race detector or as people use it. `make test` builds both
+// once for all packages, and gives their paths in variables of the environment. Without the variable Built builds the
+// program in dir. top is the folder of the module.
+func Built(top, dir string, detector bool) (string, error) {
 	err := ExamineSources(top)
 	if err != nil {
 		return "", err
 	}
+	variable, name := "MANDATE_TEST_PROGRAM", "mandate"
+	if detector {
+		variable, name = "MANDATE_TEST_WATCHED_PROGRAM", "watched"
+	}
 	shared := os.Getenv(variable)
 	if shared != "" {
-		return shared, watched(shared, slices.Contains(flags, "-race"))
+		return shared, watched(shared, detector)
 	}
-	args := append([]string{"build", "-o", path}, flags...)
-	out, err := exec.Command("go", append(args, "mandate/cmd/mandate")...).CombinedOutput()
+	path := filepath.Join(dir, name)
+	out, err := exec.Command("go", "build", fmt.Sprintf("-race=%t", detector), "-o", path,
+		"mandate/cmd/mandate").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
 	}

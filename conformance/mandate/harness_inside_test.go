@@ -25,7 +25,7 @@ import (
 
 // ownProcesses says that the servers of a test are processes of their own: the test kills one, or reads what the system
 // says of it, or has a second node, which must share no memory with the first, or has a browser or programs of others,
-// beside which a server in this process would save nothing, or the server has the race detector.
+// beside which a server in this process would save nothing.
 func ownProcesses(t testing.TB) { alone.Store(t.Name(), true) }
 
 // alone has the names of the tests that have called ownProcesses.
@@ -42,12 +42,12 @@ func apart(test string) bool {
 }
 
 // separate reports whether a server is a process of its own: because its test says so, because variables of the
-// environment are for the libraries that it uses, or because it is another release. Any other server is a part of this
-// process, at an address of its own, and so are its commands.
+// environment are for the libraries that it uses, because it is another release, or because it has the race detector.
+// Any other server is a part of this process, at an address of its own, and so are its commands.
 // With MANDATE_TEST_PROCESS=all every server is a process.
 func (s *server) separate() bool {
 	ofLibraries := func(variable string) bool { return !strings.HasPrefix(variable, "MANDATE_") }
-	return s.apart || s.program != "" || slices.ContainsFunc(s.options.env, ofLibraries) ||
+	return s.apart || s.options.watched || s.program != "" || slices.ContainsFunc(s.options.env, ofLibraries) ||
 		os.Getenv("MANDATE_TEST_PROCESS") == "all"
 }
 

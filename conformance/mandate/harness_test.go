@@ -41,11 +41,11 @@ func testMain(m *testing.M) int {
 var binaryDir string
 
 // binary builds the command once as people build it, and returns its path.
-var binary = sync.OnceValues(func() (string, error) { return build("MANDATE_TEST_PROGRAM", "mandate") })
+var binary = sync.OnceValues(func() (string, error) { return build(false) })
 
 // watchedBinary builds the command once with the race detector, and returns its path.
 var watchedBinary = sync.OnceValues(func() (string, error) {
-	return build("MANDATE_TEST_WATCHED_PROGRAM", "watched", "-race")
+	return build(true)
 })
 
 // built returns the path of a program.
@@ -58,8 +58,8 @@ func built(t testing.TB, program func() (string, error)) string {
 	return path
 }
 
-func build(variable, name string, flags ...string) (string, error) {
-	return testkit.Built(filepath.Join("..", ".."), variable, filepath.Join(binaryDir, name), flags...)
+func build(detector bool) (string, error) {
+	return testkit.Built(filepath.Join("..", ".."), binaryDir, detector)
 }
 
 // result is the outcome of a command.
@@ -96,10 +96,9 @@ func runProgram(t testing.TB, dir string, env []string, stdin, path string, args
 
 // environment returns the environment of the tests without the server's settings.
 func environment() []string {
-	// Otherwise a program with the race detector sleeps for a second when it exits.
-	env := []string{"GORACE=atexit_sleep_ms=0"}
+	var env []string
 	for _, setting := range os.Environ() {
-		if !strings.HasPrefix(setting, "MANDATE_") && !strings.HasPrefix(setting, "GORACE=") {
+		if !strings.HasPrefix(setting, "MANDATE_") {
 			env = append(env, setting)
 		}
 	}

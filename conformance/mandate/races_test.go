@@ -18,7 +18,6 @@ import (
 // operator gives commands. The log of the server must not report a race. The package conformance does the same for all
 // requests of clients: there the rules of each document run on a server with the race detector, many at the same time.
 func TestRaces(t *testing.T) {
-	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, watched: true})
 		if refused := v.serveClients(t, 1); refused > 0 {

@@ -24,7 +24,7 @@ var (
 
 // Binary builds the program once, and returns its path.
 var Binary = sync.OnceValues(func() (string, error) {
-	return testkit.Built(root(), "MANDATE_TEST_PROGRAM", filepath.Join(workDir, "mandate"))
+	return testkit.Built(root(), workDir, false)
 })
 
 // root returns the folder of the module.

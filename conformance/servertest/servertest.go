@@ -66,7 +66,7 @@ var Watched bool
 
 // watchedBinary builds the program once with the race detector.
 var watchedBinary = sync.OnceValues(func() (string, error) {
-	return testkit.Built(root(), "MANDATE_TEST_WATCHED_PROGRAM", filepath.Join(workDir, "watched"), "-race")
+	return testkit.Built(root(), workDir, true)
 })
 
 // settings of the server, except for its address and its database.
