@@ -68,19 +68,26 @@ func translate(err error) error {
 // either the work had no effect, or it may safely run twice.
 var errAgain = errors.New("the work must run again")
 
-// transient reports whether the database has rolled the work back and a new attempt is
-// useful: serialization failure (40001), deadlock (40P01), a busy SQLite file.
-func transient(err error) bool {
+// attempts is how often work is tried before its error is returned. Each failure of overtaken work means that another
+// transaction was committed meanwhile, so work with fewer rivals than overtaken is never refused.
+const (
+	attempts  = 5
+	overtaken = 20
+)
+
+// tries is how often work is tried that fails with an error: more than once if the database has rolled the work back
+// and a new attempt is useful, as after a serialization failure (40001), a deadlock (40P01) or a busy SQLite file.
+func tries(err error) int {
 	if errors.Is(err, errAgain) {
-		return true
+		return attempts
 	}
-	if p, ok := errors.AsType[*pq.Error](err); ok {
-		return p.Code == "40001" || p.Code == "40P01"
+	if p, ok := errors.AsType[*pq.Error](err); ok && (p.Code == "40001" || p.Code == "40P01") {
+		return overtaken
 	}
-	if l, ok := errors.AsType[*sqlite.Error](err); ok {
-		return l.Code()&0xff == sqlite3.SQLITE_BUSY
+	if l, ok := errors.AsType[*sqlite.Error](err); ok && l.Code()&0xff == sqlite3.SQLITE_BUSY {
+		return attempts
 	}
-	return false
+	return 1
 }
 
 // classify examines whether an error concerns the connection. safe means that the work was
@@ -125,16 +132,13 @@ func broken(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// attempts is how often work is tried before its error is returned.
-const attempts = 5
-
 // retry runs work again while it fails with a transient error. It does not begin another
 // attempt if less time is left than one attempt may take, so that the caller gets the error
 // before its deadline.
 func retry(ctx context.Context, longest time.Duration, work func() error) error {
 	for try := 1; ; try++ {
 		err := work()
-		if try == attempts || !transient(err) {
+		if try >= tries(err) {
 			return err
 		}
 		deadline, ok := ctx.Deadline()

@@ -158,7 +158,7 @@ func TestWriteToLockedSQLiteEndsBeforeTheDeadline(t *testing.T) {
 	s.together.run = func(units []unit) []error { ran++; return run(units) }
 	for longest, want := range map[time.Duration]int{time.Minute: attempts, 2 * time.Hour: 1} {
 		ran, s.busyWait = 0, longest
-		if err := s.AddGroup(ctx, "group", at); !transient(err) || ran != want {
+		if err := s.AddGroup(ctx, "group", at); tries(err) != attempts || ran != want {
 			t.Errorf("an attempt may take %v: %d attempts, want %d (%v)", longest, ran, want, err)
 		}
 	}
