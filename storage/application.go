@@ -8,7 +8,8 @@ import (
 )
 
 // Application is a registered client. Each list is one text: spaces separate scopes and
-// grant types, line feeds separate redirect URIs. The statements follow from the tags (see column).
+// grant types, line feeds separate redirect URIs. The statements follow from the tags (see column): also
+// which decisions of an administrator UpdateApplication never undoes, and a new owner does not get.
 type Application struct {
 	ID                 string  `db:"id" written:"once"`
 	ClientID           string  `db:"client_id" written:"once"`
@@ -26,10 +27,10 @@ type Application struct {
 	Secret             string  `db:"secret"`
 	OldSecret          string  `db:"old_secret"`
 	OldSecretExpiresAt int64   `db:"old_secret_expires_at" written:"once"`
-	MayIntrospect      bool    `db:"may_introspect"`
-	SkipConsent        bool    `db:"skip_consent"`
+	MayIntrospect      bool    `db:"may_introspect" administrators:"true"`
+	SkipConsent        bool    `db:"skip_consent" administrators:"true"`
 	// whether its requests need a code challenge: required or if-sent; empty: as the server is set
-	PKCE          string `db:"pkce"`
+	PKCE          string `db:"pkce" administrators:"if-sent"`
 	RequirePushed bool   `db:"require_pushed"` // refuse authorization requests that it did not push
 	// the proof that its tokens always need: dpop or certificate; empty: none
 	SenderConstraint string `db:"sender_constraint"`
@@ -58,7 +59,7 @@ type Application struct {
 	JWKS    string `db:"jwks"`
 	JWKSURI string `db:"jwks_uri"` // the address of such a set
 	// its assertions may be for the address of an endpoint
-	EndpointAudience bool `db:"endpoint_audience"`
+	EndpointAudience bool `db:"endpoint_audience" administrators:"true"`
 	// that of its certificate (RFC 8705 §2.1.2), or empty
 	CertificateSubject string `db:"certificate_subject"`
 	// the only algorithm of its request objects; empty: any that the server supports
@@ -80,9 +81,9 @@ type Application struct {
 	// values of acr for requests that name none, the preferred one first, with spaces between
 	DefaultACR string `db:"default_acr"`
 	// whether its refresh tokens are rotated: on or off; empty: as the server is set
-	RefreshRotation string `db:"refresh_rotation"`
+	RefreshRotation string `db:"refresh_rotation" administrators:"off"`
 	// whether its ID tokens have the claims of the granted scopes: on or off; empty: as its kind says
-	ClaimsInIDToken string `db:"claims_in_id_token"`
+	ClaimsInIDToken string `db:"claims_in_id_token" administrators:"on"`
 	// the program for which it was registered; it never changes
 	Program           string `db:"program" written:"once"`
 	LastUsedAt        int64  `db:"last_used_at" written:"never"` // 0: never; see NoteUses
@@ -133,10 +134,10 @@ var (
 	updateApplication = `UPDATE applications SET ` + updated(columnsOfApplication, applicationPKCE) +
 		`, registration_digest = NULL, version = version + 1,
 		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
-		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent
-			AND pkce_exempt = (:was.pkce = 'if-sent')
+		WHERE id = :id AND secret = :was.secret AND ` + undecided(columnsOfApplication, applicationPKCE) + `
 		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '')
 			AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`
+	withdrawDecisions = withdrawn(columnsOfApplication, applicationPKCE)
 )
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -315,10 +316,8 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 func (t tx) assign(each *Event, owner *string, responsible string, now int64, where string,
 	args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
-		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE,
-			refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END,
-		claims_in_id_token = CASE claims_in_id_token WHEN 'off' THEN 'off' ELSE '' END, management = '',
-			registration_digest = NULL WHERE `+where+returningNames, append([]any{owner, responsible, now}, args...)...)
+		management = '', registration_digest = NULL, `+withdrawDecisions+` WHERE `+where+returningNames,
+		append([]any{owner, responsible, now}, args...)...)
 	ids, err = t.forgetIntrospectors(each, ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -118,44 +119,103 @@ func TestUpdateApplicationNeverUndoesARotation(t *testing.T) {
 	})
 }
 
+// administratorsColumns returns a change to each value that only an administrator sets, by its column.
+func administratorsColumns() map[string]func(*Application) {
+	changes := map[string]func(*Application){}
+	for f := range reflect.TypeFor[Application]().Fields() {
+		value := f.Tag.Get("administrators")
+		if value == "" {
+			continue
+		}
+		changes[f.Tag.Get("db")] = func(a *Application) {
+			switch field := reflect.ValueOf(a).Elem().FieldByIndex(f.Index).Addr().Interface().(type) {
+			case *bool:
+				*field = true
+			case *string:
+				*field = value
+			}
+		}
+	}
+	return changes
+}
+
 // An administrator's decision holds. An owner who read the application before the
 // decision cannot change the redirect URIs of an application that skips the consent
 // page.
 func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
-		for name, decide := range map[string]func(*Application){
-			"may introspect": func(a *Application) { a.MayIntrospect = true },
-			"skips consent":  func(a *Application) { a.SkipConsent = true },
-			"without PKCE":   func(a *Application) { a.PKCE = "if-sent" },
-		} {
-			was, stores := w.application(t, name), w.pair(t)
-			decided, pointed := was, was
-			decide(&decided)
-			pointed.RedirectURIs = "https://evil.example/"
-			seen := was
-			seen.Version = AnyVersion
-			won := 0
-			for i, err := range race(32, func(i int) error {
-				if i%4 == 0 {
-					return stores[i/4%2].UpdateApplication(t.Context(), decided, seen)
+		stores := w.pair(t)
+		for column, decide := range administratorsColumns() {
+			for _, made := range []bool{true, false} {
+				name := fmt.Sprint(column, " made: ", made)
+				was, decided := newApplication(name), newApplication(name)
+				if made {
+					decide(&decided)
+				} else {
+					decide(&was)
 				}
-				return stores[i%2].UpdateApplication(t.Context(), pointed, was)
-			}) {
-				if i%4 == 0 && err == nil {
-					won++
-				}
-				if err != nil {
-					is(t, name, err, ErrNotFound)
-				}
+				must(t, w.AddApplication(t.Context(), was, 0))
+				decided.ID, decided.ClientID = was.ID, was.ClientID
+				decidedOnce(t, stores, name, was, decided)
 			}
+		}
+	})
+}
+
+// decidedOnce changes an application to decided, while others change its redirect URIs.
+func decidedOnce(t *testing.T, stores []*Store, name string, was, decided Application) {
+	t.Helper()
+	w, pointed, seen := stores[0], was, was
+	pointed.RedirectURIs, seen.Version = "https://evil.example/", AnyVersion
+	won := 0
+	for i, err := range race(32, func(i int) error {
+		if i%4 == 0 {
+			return stores[i/4%2].UpdateApplication(t.Context(), decided, seen)
+		}
+		return stores[i%2].UpdateApplication(t.Context(), pointed, was)
+	}) {
+		if i%4 == 0 && err == nil {
+			won++
+		}
+		if err != nil {
+			is(t, name, err, ErrNotFound)
+		}
+	}
+	got, err := w.Application(t.Context(), was.ID)
+	must(t, err)
+	decided.Version = got.Version
+	if diff := cmp.Diff(decided, got); diff != "" || won != 1 {
+		t.Errorf("%s: decided %d times: %s", name, won, diff)
+	}
+	is(t, name+": based on the previous version", w.UpdateApplication(t.Context(), pointed, was), ErrNotFound)
+	is(t, name+": based on the previous decision", w.UpdateApplication(t.Context(), pointed, seen), ErrNotFound)
+	is(t, name+": based on the present version", w.UpdateApplication(t.Context(), pointed, decided), nil)
+}
+
+// Another owner gets nothing that an administrator decided for the previous one, and keeps what is stricter.
+func TestAnotherOwnerGetsNoDecisionOfAnAdministrator(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, decided, strict := w.person(t, "alice"), newApplication("Decided"), newApplication("Strict")
+		for _, decide := range administratorsColumns() {
+			decide(&decided)
+		}
+		strict.PKCE, strict.RefreshRotation, strict.ClaimsInIDToken = "required", "on", "off"
+		for _, was := range []Application{decided, strict} {
+			must(t, w.AddApplication(t.Context(), was, 0))
+			must(t, w.AssignApplication(t.Context(), was, &alice.ID, ByOwner, at))
 			got, err := w.Application(t.Context(), was.ID)
 			must(t, err)
-			decided.Version = got.Version
-			if diff := cmp.Diff(decided, got); diff != "" || won != 1 {
-				t.Errorf("%s: decided %d times: %s", name, won, diff)
+			want := newApplication(was.Name)
+			want.ID, want.ClientID = was.ID, was.ClientID
+			if was.Name == "Strict" {
+				want = strict
 			}
-			is(t, name+": based on the previous version", w.UpdateApplication(t.Context(), pointed, was), ErrNotFound)
-			is(t, name+": based on the present version", w.UpdateApplication(t.Context(), pointed, decided), nil)
+			want.OwnerID, want.Responsible, want.UpdatedAt, want.Version = &alice.ID, ByOwner, at, got.Version
+			want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
+			want.CreatedAt = got.CreatedAt
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
 		}
 	})
 }

@@ -8,13 +8,14 @@ import (
 
 // column is a column of a record: a field of its struct with the tag db. The tag written says when a statement writes
 // it: always, only when the row is added (once), or never, because a statement of its own does.
-type column struct{ name, written string }
+// The tag administrators has the value that only an administrator sets.
+type column struct{ name, written, administrators string }
 
 // columnsOf returns the columns of a record, in the order of its fields.
 func columnsOf(record any) []column {
 	var columns []column
 	for f := range reflect.TypeOf(record).Fields() {
-		columns = append(columns, column{f.Tag.Get("db"), f.Tag.Get("written")})
+		columns = append(columns, column{f.Tag.Get("db"), f.Tag.Get("written"), f.Tag.Get("administrators")})
 	}
 	return columns
 }
@@ -66,4 +67,57 @@ func assignments(columns []column, instead map[string][]assignment, without ...s
 		}
 	}
 	return list
+}
+
+// decision is a column of which an administrator alone sets one value. An UPDATE has the condition same if the value
+// may not have changed since the record was read (as was), and the assignment none if nobody is to have the value.
+type decision struct {
+	same string
+	none assignment
+}
+
+// decisions returns the decisions of administrators about a record. A field that is stored in other columns has that
+// column which has the value of the decision.
+func decisions(columns []column, instead map[string][]assignment) []decision {
+	var list []decision
+	for _, c := range columns {
+		value := "'" + c.administrators + "'"
+		switch own, has := instead[c.name]; {
+		case c.administrators == "":
+		case has:
+			for _, one := range own {
+				if one.value == "(:"+c.name+" = "+value+")" {
+					list = append(list, decision{
+						one.column + " = (:was." + c.name + " = " + value + ")", assignment{one.column, "FALSE"},
+					})
+				}
+			}
+		case c.administrators == "true":
+			list = append(list, decision{c.name + " = :was." + c.name, assignment{c.name, "FALSE"}})
+		default:
+			list = append(list, decision{
+				"(" + c.name + " = " + value + ") = (:was." + c.name + " = " + value + ")",
+				assignment{c.name, "CASE " + c.name + " WHEN " + value + " THEN '' ELSE " + c.name + " END"},
+			})
+		}
+	}
+	return list
+}
+
+// undecided is the condition that no administrator has decided anything since the record was read.
+func undecided(columns []column, instead map[string][]assignment) string {
+	var list []string
+	for _, one := range decisions(columns, instead) {
+		list = append(list, one.same)
+	}
+	return strings.Join(list, " AND ")
+}
+
+// withdrawn lists what an UPDATE sets to withdraw the decisions of administrators.
+func withdrawn(columns []column, instead map[string][]assignment) string {
+	var list []string
+	for _, one := range decisions(columns, instead) {
+		list = append(list, one.none.column+" = "+one.none.value)
+	}
+	return strings.Join(list, ", ")
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -147,6 +148,36 @@ func TestEachColumnIsGuardedAgainstEachChange(t *testing.T) {
 		name := reflect.TypeFor[storage.Application]().Field(at).Tag.Get("db")
 		if d := cmp.Diff(weakenings[name], found(c, at, name), cmp.AllowUnexported(weakening{})); d != "" {
 			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// A value that a standing takes away is a decision of an administrator: storage must not let an older version of the
+// application undo it, and must take it away if somebody else becomes responsible.
+func TestStorageKnowsTheDecisionsOfAdministrators(t *testing.T) {
+	c := New(settings())
+	for at := range reflect.TypeFor[storage.Application]().NumField() {
+		column := reflect.TypeFor[storage.Application]().Field(at)
+		name, decision := column.Tag.Get("db"), column.Tag.Get("administrators")
+		if strings.HasSuffix(name, "redirect_uris") {
+			continue // each URI has its own scheme
+		}
+		taken := ""
+		first, second, _ := valuesOf(at)
+		for _, value := range []any{first, second} {
+			persons := with(storage.Application{
+				Responsible: storage.ByOwner, OwnerID: new("ann"), OwnerActive: new(true), ClientType: Confidential,
+				GrantTypes: GrantCode,
+			}, at, value)
+			vouched := persons
+			vouched.Responsible = storage.ByOperator
+			if slices.Contains(ChangedColumns(persons, c.Effective(persons)), name) &&
+				!slices.Contains(ChangedColumns(vouched, c.Effective(vouched)), name) {
+				taken = fmt.Sprint(value)
+			}
+		}
+		if taken != decision {
+			t.Errorf("%s: the standing of a person takes away %q, storage has the decision %q", name, taken, decision)
 		}
 	}
 }
