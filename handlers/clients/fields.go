@@ -54,13 +54,15 @@ func storedFields(a storage.Application) url.Values {
 			}
 		case *string:
 			form.Set(f.Name, *column)
-			if f.Kind == clients.Choices {
+			switch {
+			case f.Kind == clients.Choices:
 				form[f.Name] = strings.Fields(*column)
+			case f.Kind == clients.Switch && *column == "":
+				form.Del(f.Name)
+			case f.Kind == clients.Switch:
+				form.Set(f.Name, "on")
 			}
 		}
-	}
-	if a.Sector != "" {
-		form.Set("pairwise", "on")
 	}
 	return form
 }

@@ -213,10 +213,11 @@ func (p *Clients) checkVouched(found *oauth.Invalid, r Registration, was storage
 	if r.Pairwise {
 		now.Sector = cmp.Or(now.Sector, "none yet") // redirect URIs of several hosts give it none
 	}
-	found.AddEach(
-		p.rules.Vouched(was, now),
-		"An administrator is responsible for this application, so only an administrator may change this.",
-	)
+	for _, column := range p.rules.Vouched(was, now) {
+		found.Add(
+			nameOf(column), "An administrator is responsible for this application, so only an administrator may change this.",
+		)
+	}
 }
 
 // checkPrivileges checks the rights that only an administrator can grant, and only to

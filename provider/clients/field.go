@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -67,11 +68,29 @@ func (f Field) Value(r *Registration) any {
 	return value
 }
 
-// Column returns a pointer to the column of an application, or nil if there is none.
+// Column returns a pointer to the column of an application. A switch with a text as column is on if the text is not
+// empty.
 func (f Field) Column(a *storage.Application) any {
 	_, column := f.of(&Registration{}, a)
 	return column
 }
+
+// nameOf returns the name of the field with this column, as the record calls it, or "" if there is none.
+func nameOf(column string) string { return namesOfColumns[column] }
+
+var namesOfColumns = func() map[string]string {
+	names := map[string]string{}
+	var a storage.Application
+	record := reflect.ValueOf(&a).Elem()
+	for _, f := range fields {
+		for i := range record.NumField() {
+			if record.Field(i).Addr().Interface() == f.Column(&a) {
+				names[record.Type().Field(i).Tag.Get("db")] = f.Name
+			}
+		}
+	}
+	return names
+}()
 
 // MetadataName is the name of the field in client metadata.
 func (f Field) MetadataName() string { return cmp.Or(f.Member, f.Name) }
@@ -134,6 +153,8 @@ func (f Field) load(r *Registration, a *storage.Application) {
 		switch said := value.(type) {
 		case *string:
 			*said = *stored
+		case *bool:
+			*said = *stored != ""
 		case *[]string:
 			*said = f.split(*stored)
 		}
@@ -203,7 +224,7 @@ func (p *Clients) describe(a *storage.Application, r Registration) {
 
 // registrationOf returns the registration that an application has now.
 func registrationOf(a storage.Application) Registration {
-	r := Registration{Pairwise: a.Sector != ""}
+	var r Registration
 	for _, f := range fields {
 		f.load(&r, &a)
 	}

@@ -1,7 +1,9 @@
 package clients
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +55,40 @@ func TestEveryFieldOfARegistrationIsStoredAndRead(t *testing.T) {
 	}
 }
 
+// A change that is refused must be shown at its field, and a field that people change must be one of the columns whose
+// changes an event names.
+func TestEveryFieldHasTheColumnThatTheRulesName(t *testing.T) {
+	rules := policy.New(policy.Settings{})
+	for column := range reflect.TypeFor[storage.Application]().Fields() {
+		name, empty := column.Tag.Get("db"), storage.Application{Responsible: storage.ByOperator}
+		set, other := empty, empty
+		for i, a := range []*storage.Application{&set, &other} {
+			switch value := reflect.ValueOf(a).Elem().FieldByIndex(column.Index).Addr().Interface().(type) {
+			case *string:
+				*value = []string{"urn:mandate:acr:mfa", "a\nb"}[i]
+			case *bool:
+				*value = i == 0
+			case *int64:
+				*value = int64(i+1) << 40
+			}
+		}
+		field := nameOf(name)
+		for _, change := range [][2]storage.Application{{empty, set}, {set, other}, {set, empty}} {
+			if slices.Contains(rules.Vouched(change[0], change[1]), name) && field == "" {
+				t.Errorf("a change of %s is refused, and no field has this column", name)
+			}
+		}
+		if field != "" && !slices.Contains(policy.ChangedColumns(empty, set), name) {
+			t.Errorf("the field %s changes the column %s, and no event names that", field, name)
+		}
+	}
+	for _, f := range fields {
+		if f.Column(&storage.Application{}) == nil || !slices.Contains(slices.Collect(maps.Values(namesOfColumns)), f.Name) {
+			t.Errorf("%s has no column of its own", f.Name)
+		}
+	}
+}
+
 // The rules about columns name the same switches: an owner may not turn them on, and they have no effect for an
 // application for which nobody is responsible.
 func TestGuardedSwitchesAreThoseOfTheRules(t *testing.T) {
@@ -70,7 +106,7 @@ func TestGuardedSwitchesAreThoseOfTheRules(t *testing.T) {
 		}
 		*f.Column(&vouched).(*bool), *f.Column(&nobodys).(*bool) = true, true
 		limited := rules.Effective(nobodys)
-		if refused := rules.Vouched(before, vouched)[f.Name]; refused != f.Guarded {
+		if refused := len(rules.Vouched(before, vouched)) > 0; refused != f.Guarded {
 			t.Errorf("%s: guarded %v, refused to an owner %v", f.Name, f.Guarded, refused)
 		}
 		if kept := *f.Column(&limited).(*bool); kept == f.Guarded {

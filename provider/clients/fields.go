@@ -359,7 +359,7 @@ var fields = []Field{
 		Label: "Pairwise subjects",
 		Flag:  "pairwise",
 		Usage: "use pairwise subjects, which applications of other hosts cannot correlate",
-		of:    func(r *Registration, a *storage.Application) (any, any) { return &r.Pairwise, nil },
+		of:    func(r *Registration, a *storage.Application) (any, any) { return &r.Pairwise, &a.Sector },
 	},
 	{
 		Name: "claims_in_id_token",

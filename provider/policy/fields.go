@@ -15,7 +15,6 @@ import (
 // functions, so a new column makes somebody decide; never and unlimited are answers too.
 type Field struct {
 	Column string
-	Name   string // in forms and in messages
 
 	// Vouched reports whether a change takes away what an administrator answers for. An owner without administrator
 	// rights may not make it.
@@ -110,9 +109,9 @@ var applicationFields = []Field{
 	silent("owner_is_active"),
 	fixed("responsible"),
 	row("client_type", changed, changed, unlimited),
-	row("grant_types", otherWords, unasked, limitGrants).named("grant_type"),
+	row("grant_types", otherWords, unasked, limitGrants),
 	row("redirect_uris", otherLines, moreLines, limitRedirects),
-	row("scopes", otherWords, unasked, unlimited).named("scope").beyond(moreScopes),
+	row("scopes", otherWords, unasked, unlimited).beyond(moreScopes),
 	row("hash_client_secret", taken, never, unlimited),
 	fixed("secret"),
 	fixed("old_secret"),
@@ -128,7 +127,7 @@ var applicationFields = []Field{
 	row("algorithm", otherAlgorithm, never, unlimited),
 	row("userinfo_algorithm", changed, never, unlimited),
 	row("introspection_algorithm", changed, never, unlimited),
-	row("sector", otherSubjects, never, unlimited).named("pairwise"),
+	row("sector", otherSubjects, never, unlimited),
 	row("post_logout_redirect_uris", otherLines, never, limitPostLogout),
 	row("backchannel_logout_uri", changed, never, unlimited),
 	row("access_token_format", changed, never, unlimited),
@@ -140,7 +139,7 @@ var applicationFields = []Field{
 	row("auth_algorithm", changed, never, unlimited),
 	row("jwks", changed, changed, unlimited),
 	row("jwks_uri", changed, changed, unlimited),
-	row("endpoint_audience", switchedOn, never, limitAudience).named("assertion_audience_endpoints"),
+	row("endpoint_audience", switchedOn, never, limitAudience),
 	row("certificate_subject", changed, changed, unlimited),
 	row("object_algorithm", taken, never, unlimited),
 	row("require_signed", taken, never, unlimited),
@@ -151,7 +150,7 @@ var applicationFields = []Field{
 	silent("registration_digest"),
 	fixed("registration_limits"),
 	row("required_acr", weakerLogin, taken, unlimited),
-	row("default_acr", taken, never, unlimited).named("default_acr_values"),
+	row("default_acr", taken, never, unlimited),
 	row("refresh_rotation", emptied(RotationOn), never, limitRotation),
 	row("claims_in_id_token", emptied(ClaimsOff), never, limitClaims),
 	fixed("program"),
@@ -167,13 +166,7 @@ var applicationFields = []Field{
 // row is a field that a registration changes.
 func row(column string, vouched, givesAway func(Change) bool,
 	limit func(*Rules, Allowance, *storage.Application)) Field {
-	return Field{Column: column, Name: column, Vouched: vouched, GivesAway: givesAway, Limit: limit, Exceeds: changed}
-}
-
-// named sets the name in forms and in messages.
-func (f Field) named(name string) Field {
-	f.Name = name
-	return f
+	return Field{Column: column, Vouched: vouched, GivesAway: givesAway, Limit: limit, Exceeds: changed}
 }
 
 // beyond replaces the question whether an application has more than it can use now.

@@ -56,16 +56,16 @@ func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, boo
 	return now, len(more) > 0
 }
 
-// Vouched names the fields of a change that an owner without administrator rights may not make, because an
+// Vouched names the columns of a change that an owner without administrator rights may not make, because an
 // administrator is responsible for the application: a redirect URI, or a longer lifetime.
-func (c *Rules) Vouched(was, now storage.Application) map[string]bool {
-	found := map[string]bool{}
+func (c *Rules) Vouched(was, now storage.Application) []string {
+	var columns []string
 	for _, f := range asked(
 		Change{rules: c, was: &was, now: &now}, func(f Field) func(Change) bool { return f.Vouched },
 	) {
-		found[f.Name] = true
+		columns = append(columns, f.Column)
 	}
-	return found
+	return columns
 }
 
 // GivesAway reports whether whoever makes a change must sign in again.
