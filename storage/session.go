@@ -137,7 +137,7 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 			u.email AS "user.email",
 		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password",
 			u.active AS "user.active",
-		u.administrator AS "user.administrator", u.created_at AS "user.created_at",
+		u.administrator AS "user.administrator", u.auditor AS "user.auditor", u.created_at AS "user.created_at",
 		u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at",
 		u.language AS "user.language", u.factor_due_at AS "user.factor_due_at", u.generation AS "user.generation"
 		FROM sessions s JOIN users u ON u.id = s.user_id

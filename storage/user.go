@@ -19,6 +19,7 @@ type User struct {
 	Password          string `db:"password"`
 	Active            bool   `db:"active"`
 	Administrator     bool   `db:"administrator"`
+	Auditor           bool   `db:"auditor"` // sees what administrators see, and changes nothing of it
 	CreatedAt         int64  `db:"created_at"`
 	PasswordChangedAt int64  `db:"password_changed_at"`
 	Profile           string `db:"profile"` // a JSON object of claims
@@ -32,7 +33,7 @@ type User struct {
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, ` +
-	`administrator, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation`
+	`administrator, auditor, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is
 // taken.
@@ -90,11 +91,11 @@ func (t tx) addUser(u User, groups []string) error {
 		return err
 	}
 	_, err = t.exec(`INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active,
-		administrator, created_at, password_changed_at, updated_at, profile, number)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, (SELECT CAST(value AS BIGINT) FROM settings
+		administrator, created_at, password_changed_at, updated_at, profile, auditor, number)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12, (SELECT CAST(value AS BIGINT) FROM settings
 			WHERE name = 'last_user_number'))`,
 		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator,
-		u.CreatedAt, u.Profile)
+		u.CreatedAt, u.Profile, u.Auditor)
 	if err != nil {
 		return err
 	}
@@ -237,8 +238,9 @@ type Beside struct {
 // changes the groups of one person has locked the row too.
 func (t tx) isStill(id string, was NewUser) error {
 	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND first_name = $4
-		AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8`,
-		id, was.Username, was.Email, was.FirstName, was.LastName, was.Administrator, was.Profile, was.Active)
+		AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8 AND auditor = $9`,
+		id, was.Username, was.Email, was.FirstName, was.LastName, was.Administrator, was.Profile, was.Active,
+		was.Auditor)
 	if err != nil {
 		return err
 	}
@@ -253,7 +255,7 @@ func (t tx) isStill(id string, was NewUser) error {
 func (t tx) updateUser(u User, groups []string) error {
 	t.changed(OfUser, u.ID)
 	wasDisabled, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
-	if err == nil && u.Administrator {
+	if err == nil && (u.Administrator || u.Auditor) {
 		err = t.endSessionsOfPromoted(u)
 	}
 	if err != nil {
@@ -264,8 +266,9 @@ func (t tx) updateUser(u User, groups []string) error {
 		return err
 	}
 	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6,
-		active = $7, administrator = $8, profile = $9, updated_at = $10 WHERE id = $1`,
-		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator, u.Profile, u.UpdatedAt)
+		active = $7, administrator = $8, profile = $9, updated_at = $10, auditor = $11 WHERE id = $1`,
+		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator, u.Profile,
+		u.UpdatedAt, u.Auditor)
 	if err != nil {
 		return err
 	}
@@ -288,10 +291,11 @@ func (t tx) updateUser(u User, groups []string) error {
 	return t.setGroups(u.ID, groups)
 }
 
-// endSessionsOfPromoted ends the sessions of a person who becomes an administrator: they may be weaker than those of an
-// administrator have to be, and somebody else may have one.
+// endSessionsOfPromoted ends the sessions of a person who becomes an administrator or an auditor: they may be weaker
+// than those of an administrator have to be, and somebody else may have one.
 func (t tx) endSessionsOfPromoted(u User) error {
-	promoted, err := t.exec(`UPDATE users SET active = active WHERE id = $1 AND NOT administrator`, u.ID)
+	promoted, err := t.exec(`UPDATE users SET active = active WHERE id = $1 AND NOT administrator
+		AND ($2 OR NOT auditor)`, u.ID, u.Administrator)
 	if err == nil && promoted > 0 {
 		_, err = t.endSessions(u.UpdatedAt, false, `user_id = $1`, u.ID)
 	}

@@ -5,6 +5,7 @@ type Frame struct {
 	Title    string // of the document; empty: the page uses its own title
 	Username string // the signed-in person; empty if nobody is signed in
 	Admin    bool   // shows the administrators' part of the navigation
+	ReadOnly bool   // the reader may change nothing of what administrators see
 	Notice   string // a message of success, shown once at the top
 }
 

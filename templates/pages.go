@@ -246,7 +246,7 @@ type Users struct {
 // UserRow is one row of Users.
 type UserRow struct {
 	Username, URL, Name, Email, Groups string
-	Active, Admin                      bool
+	Active, Admin, Auditor             bool
 }
 
 // UserForm adds or changes a person.
@@ -258,7 +258,7 @@ type UserForm struct {
 	Password                                  Field  // optional if the person exists
 	PasswordHint                              string // how long a new password must be, and what makes a good one
 	Groups                                    []Option
-	Active, Administrator                     bool
+	Active, Administrator, Auditor            bool
 	// it is the administrator's own account, which they cannot lock
 	Self         bool
 	Claims       *ClaimsForm   // nil without OpenID Connect

@@ -38,10 +38,10 @@ type ActivityRow struct {
 
 // Glance is the state of a person, for an administrator who has a question about them.
 type Glance struct {
-	Active, Administrator bool
-	LastSignIn            string // empty: there was none, or it is too old for the event log
-	Sessions              int
-	Factors               string // empty: none
-	NoAddress, Confirmed  bool
-	Failures              int64 // in the last 24 hours
+	Active, Administrator, Auditor bool
+	LastSignIn                     string // empty: there was none, or it is too old for the event log
+	Sessions                       int
+	Factors                        string // empty: none
+	NoAddress, Confirmed           bool
+	Failures                       int64 // in the last 24 hours
 }

@@ -14,9 +14,9 @@ func Routes(site *web.Site, at web.Routing) {
 	type on = web.On
 	const get, post = http.MethodGet, http.MethodPost
 	s := &server{accounts{site, person.Shown{Site: site}}, newLastCheck()}
-	at("/admin/users/", s.Own, on{get: s.users})
+	at("/admin/users/", s.Own, on{get: web.Audited(s.users)})
 	at("/admin/users/new/", s.Lasting, on{get: s.newUserPage, post: s.newUser})
-	at("/admin/users/{id}/", s.Lasting, on{get: s.userPage, post: s.updateUser})
+	at("/admin/users/{id}/", s.Lasting, on{get: web.Audited(s.userPage), post: s.updateUser})
 	at("/admin/users/{id}/sessions/end/", s.Own, on{get: s.userPage, post: s.endUserSessions})
 	at("/admin/users/{id}/sessions/{session}/end/", s.Own, on{get: s.userPage, post: s.endUserSession})
 	at("/admin/users/{id}/passkeys/{of}/remove/", s.Lasting, on{get: s.removePasskeyOfPage, post: s.removePasskeyOf})
@@ -28,23 +28,23 @@ func Routes(site *web.Site, at web.Routing) {
 	at("/admin/users/{id}/factors/", s.Lasting, on{get: s.resetFactorsPage, post: s.resetFactors})
 	at("/admin/users/{id}/reset-link/", s.Lasting, on{get: s.toResetLink, post: s.makeResetLink})
 	at("/admin/users/{id}/delete/", s.Lasting, on{get: s.deleteUserPage, post: s.deleteUser})
-	at(invitationsPath, s.Own, on{get: s.invitations})
+	at(invitationsPath, s.Own, on{get: web.Audited(s.invitations)})
 	at(invitationsPath+"new/", s.Lasting, on{get: s.invitePage, post: s.invite})
 	at(invitationsPath+"list/", s.Lasting, on{get: s.inviteListPage, post: s.inviteList})
-	at(invitationsPath+"{id}/", s.Own, on{get: s.invitationPage})
+	at(invitationsPath+"{id}/", s.Own, on{get: web.Audited(s.invitationPage)})
 	at(invitationsPath+"{id}/renew/", s.Lasting, on{get: s.invitationPage, post: s.renewInvitation})
 	at(invitationsPath+"{id}/withdraw/", s.Lasting, on{get: s.withdrawInvitationPage, post: s.withdrawInvitation})
-	at("/admin/groups/", s.Lasting, on{get: s.groups, post: s.addGroup})
+	at("/admin/groups/", s.Lasting, on{get: web.Audited(s.groups), post: s.addGroup})
 	at("/admin/groups/{name}/delete/", s.Lasting, on{get: s.deleteGroupPage, post: s.deleteGroup})
-	at("/admin/resources/", s.Own, on{get: s.resources})
+	at("/admin/resources/", s.Own, on{get: web.Audited(s.resources)})
 	at("/admin/resources/new/", s.Lasting, on{get: s.newResourcePage, post: s.newResource})
-	at("/admin/resources/change/", s.Lasting, on{get: s.resourcePage, post: s.changeResource})
+	at("/admin/resources/change/", s.Lasting, on{get: web.Audited(s.resourcePage), post: s.changeResource})
 	at("/admin/resources/delete/", s.Lasting, on{get: s.deleteResourcePage, post: s.deleteResource})
-	at(serverCheckPath, s.Own, on{get: s.serverCheck})
-	at(web.EventsPath, s.Own, on{get: s.events})
+	at(serverCheckPath, s.Own, on{get: web.Audited(s.serverCheck)})
+	at(web.EventsPath, s.Own, on{get: web.Audited(s.events)})
 	at(web.EventsPath+"export/", s.Own, on{get: s.toEvents, post: s.exportEvents})
 	if s.Config.Registration {
-		at(web.InitialTokensPath, s.Lasting, on{get: s.initialTokens, post: s.addInitialToken})
+		at(web.InitialTokensPath, s.Lasting, on{get: web.Audited(s.initialTokens), post: s.addInitialToken})
 		at(web.InitialTokensPath+"{id}/delete/", s.Lasting, on{get: s.deleteInitialTokenPage, post: s.deleteInitialToken})
 	}
 }

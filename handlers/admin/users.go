@@ -47,7 +47,7 @@ func (s *accounts) users(w http.ResponseWriter, r *http.Request) error {
 		}
 		page.Rows = append(page.Rows, templates.UserRow{Username: u.Username, URL: s.userPath(u.ID), Name: u.FullName(),
 			Email:  u.Email,
-			Groups: strings.Join(groups, ", "), Active: u.Active, Admin: u.Administrator})
+			Groups: strings.Join(groups, ", "), Active: u.Active, Admin: u.Administrator, Auditor: u.Auditor})
 	}
 	return s.Render(w, r, http.StatusOK, page)
 }
@@ -306,7 +306,7 @@ func changedMeanwhile(stored, form url.Values) *oauth.Invalid {
 			found.Add(name, changed+" Stored now: %s.", cmp.Or(now, "nothing"))
 		}
 	}
-	for _, name := range []string{"active", "administrator", "email_verified", "phone_number_verified"} {
+	for _, name := range []string{"active", "administrator", "auditor", "email_verified", "phone_number_verified"} {
 		if stored.Has(name) != form.Has(name) {
 			found.Fields = slices.DeleteFunc(found.Fields, func(f oauth.FieldError) bool { return f.Field == name })
 			found.Add(name, changed+" Stored now: %s.", map[bool]string{true: "ticked", false: "not ticked"}[stored.Has(name)])

@@ -43,6 +43,9 @@ func (s *accounts) storedUser(r *http.Request, u storage.User) (url.Values, erro
 	if u.Administrator {
 		form.Set("administrator", "on")
 	}
+	if u.Auditor {
+		form.Set("auditor", "on")
+	}
 	if !s.Config.OpenID {
 		return form, nil
 	}
@@ -53,7 +56,7 @@ func (s *accounts) personIn(form url.Values) people.Person {
 	return people.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
 		Password: form.Get("password"), Groups: web.Unique(form["group"]), Inactive: !form.Has("active"),
-		Administrator: form.Has("administrator"), Profile: s.profileIn(form)}
+		Administrator: form.Has("administrator"), Auditor: form.Has("auditor"), Profile: s.profileIn(form)}
 }
 
 // userForm returns the form with the values that were sent, except the password.
@@ -66,8 +69,8 @@ func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.U
 		New: u == nil, Action: s.Path("/admin/users/new/"), CancelURL: s.Path("/admin/users/"),
 		UsernameField: field("username"), Email: field("email"), FirstName: field("first_name"), LastName: field("last_name"),
 		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"),
-		Administrator: form.Has("administrator"),
-		Claims:        s.claimsForm(form, invalid), Errors: web.FieldErrors(invalid)}
+		Administrator: form.Has("administrator"), Auditor: form.Has("auditor"),
+		Claims: s.claimsForm(form, invalid), Errors: web.FieldErrors(invalid)}
 	if u != nil {
 		page.State = form.Get("shown")
 		page.ResetAction, page.ResetMinutes = s.userPath(u.ID)+"reset-link/", resetMinutes
@@ -102,6 +105,9 @@ func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.U
 		for n := range page.Owned {
 			page.Owned[n].DeleteURL = page.Owned[n].URL + "delete/"
 		}
+	}
+	if page.ReadOnly {
+		onlyShown(&page)
 	}
 	groups, err := s.Provider.People.Groups(r.Context())
 	for _, g := range groups {

@@ -17,7 +17,8 @@ func (s *accounts) glance(
 	sessions int,
 	methods templates.SignInMethods,
 ) (*templates.Glance, error) {
-	g := &templates.Glance{Active: u.Active, Administrator: u.Administrator, Sessions: sessions, NoAddress: u.Email == ""}
+	g := &templates.Glance{Active: u.Active, Administrator: u.Administrator, Auditor: u.Auditor, Sessions: sessions,
+		NoAddress: u.Email == ""}
 	profile, err := people.ProfileOf(u)
 	if err != nil {
 		return nil, err
@@ -43,4 +44,21 @@ func (s *accounts) glance(
 	}
 	g.Failures = failures
 	return g, err
+}
+
+// onlyShown removes from the page of a person what an auditor could not send.
+func onlyShown(page *templates.UserForm) {
+	page.Sessions.EndAllAction = ""
+	for i := range page.Sessions.Rows {
+		page.Sessions.Rows[i].EndAction = ""
+	}
+	for i := range page.Methods.Keys {
+		page.Methods.Keys[i].RemoveURL = ""
+	}
+	for i := range page.Methods.Accounts {
+		page.Methods.Accounts[i].RemoveURL = ""
+	}
+	for i := range page.Owned {
+		page.Owned[i].DeleteURL = ""
+	}
 }

@@ -36,7 +36,7 @@ func (s *server) applicationKeys(
 		})
 	}
 	owned := who.User.Administrator || policy.StandingOf(a) != policy.StandingAdministrator
-	if page.Public || page.FollowsDocument || a.JWKSURI != "" || page.Certificate || !owned {
+	if page.Public || page.FollowsDocument || a.JWKSURI != "" || page.Certificate || !owned || page.ReadOnly {
 		return nil
 	}
 	page.TestKeyURL, page.UsesKeys = s.ApplicationPath(a.ID, "test-key/"), clientauth.SignsByKey(a)

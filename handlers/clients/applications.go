@@ -50,13 +50,13 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 		Frame:     s.Frame(r, ""),
 		Query:     l.Search,
 		Selected:  of != storage.Selection{},
-		ShowOwner: who.User.Administrator,
+		ShowOwner: policy.By(who.User).Sees(),
 		Pager:     pager,
 	}
-	if who.User.Administrator {
+	if page.ShowOwner {
 		page.Filters = filters(l)
 	}
-	if who.User.Administrator && s.Config.Registration {
+	if page.ShowOwner && s.Config.Registration {
 		page.TokensURL = s.Path(web.InitialTokensPath)
 	}
 	for _, a := range found {
@@ -78,7 +78,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 // application shows one application. It shows the client secret once, right after
 // registration or rotation.
 func (s *server) application(w http.ResponseWriter, r *http.Request) error {
-	who, a, err := s.named(r)
+	who, a, err := s.seen(r)
 	if err != nil {
 		return err
 	}
@@ -118,6 +118,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		RotateURL:        s.ApplicationPath(a.ID, "rotate/"),
 		ListURL:          s.Path("/o/applications/"),
 	}
+	page.ReadOnly = !clients.MayChange(policy.By(who.User), a)
 	for _, said := range clients.PlainOf(a) {
 		page.Plain = append(page.Plain, templates.PlainText{Label: said.Label, Text: said.Text})
 	}

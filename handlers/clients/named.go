@@ -11,7 +11,7 @@ import (
 )
 
 // named finds the application of the path. It returns an error if the person may not
-// see it.
+// change it.
 func (s *server) named(r *http.Request) (*storage.SignedIn, storage.Application, error) {
 	who, err := s.Entitled(r)
 	if err != nil {
@@ -22,6 +22,20 @@ func (s *server) named(r *http.Request) (*storage.SignedIn, storage.Application,
 		return nil, storage.Application{}, err
 	}
 	a, err := s.Provider.Clients.Application(r.Context(), policy.By(who.User), id)
+	return who, a, err
+}
+
+// seen finds the application of the path for its page, which auditors see too.
+func (s *server) seen(r *http.Request) (*storage.SignedIn, storage.Application, error) {
+	who, err := s.Entitled(r)
+	if err != nil {
+		return nil, storage.Application{}, err
+	}
+	id, err := web.Variable(r, "id")
+	if err != nil {
+		return nil, storage.Application{}, err
+	}
+	a, err := s.Provider.Clients.Shown(r.Context(), policy.By(who.User), id)
 	return who, a, err
 }
 

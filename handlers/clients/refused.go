@@ -36,7 +36,7 @@ func (s *server) refusedRequests(
 	if err != nil {
 		return shown, err
 	}
-	if who.User.Administrator {
+	if policy.By(who.User).Sees() {
 		shown.EventsURL = s.Path(web.EventsPath) + "?" + url.Values{
 			web.ByKind:   {string(events.RequestRefused)},
 			web.ByObject: {a.ClientID},
@@ -68,6 +68,7 @@ func (s *server) refusedRequests(
 		remedy := clients.RemedyOf(one)
 		row.Remedy = remedy.Text
 		switch {
+		case !clients.MayChange(policy.By(who.User), a):
 		case remedy.Field == errorcode.RotateSecret && clientauth.HasSecret(a):
 			row.RemedyURL, row.RemedyLabel = s.ApplicationPath(a.ID, "rotate/"), "Replace the secret"
 		case remedy.Field == errorcode.RotateSecret, remedy.Field == "", s.absent(

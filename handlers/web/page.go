@@ -127,7 +127,8 @@ func (s *Site) Frame(r *http.Request, title string) templates.Frame {
 	f := templates.Frame{Title: title, Notice: s.notice(r)}
 	who, err := s.SignedIn(r)
 	if err == nil && who != nil {
-		f.Username, f.Admin = who.User.Username, who.User.Administrator
+		f.Username, f.Admin = who.User.Username, who.User.Administrator || who.User.Auditor
+		f.ReadOnly = !who.User.Administrator
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -36,4 +37,19 @@ func (m On) Names() []string {
 		methods = slices.Insert(methods, slices.Index(methods, http.MethodGet)+1, http.MethodHead)
 	}
 	return methods
+}
+
+type auditedKey struct{}
+
+// Audited is for pages of administrators that only show something: auditors may see them. No other page of
+// administrators is for auditors, and no form is.
+func Audited(h Handle) Handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return h(w, r.WithContext(context.WithValue(r.Context(), auditedKey{}, true)))
+	}
+}
+
+// audited reports whether a route lets auditors see what its handler shows.
+func audited(r *http.Request) bool {
+	return r.Context().Value(auditedKey{}) != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }

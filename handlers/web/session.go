@@ -65,12 +65,12 @@ func (s *Site) Person(r *http.Request) (*storage.SignedIn, error) {
 // ErrStep is returned by a handler if the session of an administrator is too weak for one.
 var ErrStep = errors.New("the session needs a second factor")
 
-// Entitled returns the session like person, for a page on which an administrator has more rights than others. It
-// returns ErrStep for a session of an administrator without the second factor that a sign-in would need now: it began
-// before the person had one, or became an administrator.
+// Entitled returns the session like person, for a page on which an administrator or an auditor has more rights than
+// others. It returns ErrStep for a session of one of them without the second factor that a sign-in would need now: it
+// began before the person had one, or got these rights.
 func (s *Site) Entitled(r *http.Request) (*storage.SignedIn, error) {
 	who, err := s.Person(r)
-	if err != nil || !who.User.Administrator {
+	if err != nil || !(who.User.Administrator || who.User.Auditor) {
 		return who, err
 	}
 	missing, err := s.Provider.People.StepMissing(r.Context(), who)
@@ -80,10 +80,11 @@ func (s *Site) Entitled(r *http.Request) (*storage.SignedIn, error) {
 	return who, err
 }
 
-// Administrator returns the session like entitled, but refuses anybody who is not an administrator.
+// Administrator returns the session like entitled, but refuses anybody who is not an administrator. An auditor is not
+// refused where a route says Audited.
 func (s *Site) Administrator(r *http.Request) (*storage.SignedIn, error) {
 	who, err := s.Entitled(r)
-	if err == nil && !who.User.Administrator {
+	if err == nil && !who.User.Administrator && !(who.User.Auditor && audited(r)) {
 		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
 	}
 	return who, err

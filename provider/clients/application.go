@@ -154,7 +154,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 // else it returns ErrNotFound.
 func (p *Clients) Application(ctx context.Context, actor policy.Actor, id string) (storage.Application, error) {
 	a, err := p.store.Application(ctx, id)
-	return mayRead(actor, a, err)
+	return mayChange(actor, a, err)
 }
 
 // ApplicationByClientID does the same as Application, for a client id.
@@ -164,17 +164,31 @@ func (p *Clients) ApplicationByClientID(
 	clientID string,
 ) (storage.Application, error) {
 	a, err := p.store.ApplicationByClientID(ctx, clientID)
-	return mayRead(actor, a, err)
+	return mayChange(actor, a, err)
 }
 
-func mayRead(actor policy.Actor, a storage.Application, err error) (storage.Application, error) {
+// Shown returns an application to whoever may see it: as Application does, and to an auditor.
+func (p *Clients) Shown(ctx context.Context, actor policy.Actor, id string) (storage.Application, error) {
+	a, err := p.store.Application(ctx, id)
+	if err == nil && actor.Sees() {
+		return a, nil
+	}
+	return mayChange(actor, a, err)
+}
+
+func mayChange(actor policy.Actor, a storage.Application, err error) (storage.Application, error) {
 	if err != nil {
 		return storage.Application{}, oauth.Stored(err)
 	}
-	if !actor.Administers() && !actor.Is(oauth.Deref(a.OwnerID)) {
+	if !MayChange(actor, a) {
 		return storage.Application{}, oauth.ErrNotFound
 	}
 	return a, nil
+}
+
+// MayChange reports whether the actor may change an application: its owner, or an administrator.
+func MayChange(actor policy.Actor, a storage.Application) bool {
+	return actor.Administers() || actor.Is(oauth.Deref(a.OwnerID))
 }
 
 // Applications returns one page of the selected applications that the actor may see, and the
@@ -188,7 +202,7 @@ func (p *Clients) Applications(
 	if actor.Nobody() {
 		return nil, 0, nil
 	}
-	if !actor.Administers() {
+	if !actor.Sees() {
 		of.OwnerID = actor.Person().ID
 	}
 	of.Closed = storage.Origins{Documents: !p.config.Open.Documents(), Registration: !p.config.Open.Registration()}

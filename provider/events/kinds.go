@@ -29,6 +29,8 @@ const (
 	PersonChanged     Kind = "person.changed"
 	PersonPromoted    Kind = "person.promoted"
 	PersonDemoted     Kind = "person.demoted"
+	AuditorAdded      Kind = "auditor.added"
+	AuditorRemoved    Kind = "auditor.removed"
 	PersonDisabled    Kind = "person.disabled"
 	PersonEnabled     Kind = "person.enabled"
 	PersonDeleted     Kind = "person.deleted"
@@ -110,6 +112,8 @@ var kinds = [...]Description{
 	{PersonChanged, "The account of a person was changed.", "", "", "the fields, without their values"},
 	{PersonPromoted, "A person has become an administrator.", "", "", ""},
 	{PersonDemoted, "A person is no administrator any more.", "", "", ""},
+	{AuditorAdded, "A person has become an auditor.", "", "", ""},
+	{AuditorRemoved, "A person is no auditor any more.", "", "", ""},
 	{PersonDisabled, "An account was disabled.", "", "", ""},
 	{PersonEnabled, "An account was enabled.", "", "", ""},
 	{PersonDeleted, "A person was deleted.", "", "", "what happens to the applications: `delete` or `take-over`"},

@@ -38,9 +38,9 @@ func IsNetwork(text string) bool {
 	return err == nil
 }
 
-// List returns events for an administrator or the operator, the newest first.
+// List returns events for an administrator, an auditor or the operator, the newest first.
 func (l *Log) List(ctx context.Context, actor policy.Actor, of Filter, limit int) ([]storage.Event, error) {
-	err := actor.MustAdminister("read the event log")
+	err := actor.MustSee("read the event log")
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type Person struct {
 	Groups        []string
 	Inactive      bool
 	Administrator bool
+	Auditor       bool     // sees what administrators see, and changes nothing of it
 	Profile       *Profile // nil: the profile does not change
 
 	// Shown is the StateOf the person that somebody has seen who decides about a change; "": nobody has seen any.
@@ -59,7 +60,7 @@ func described(u storage.User, groups []string) (Person, error) {
 	}
 	return Person{Username: u.Username, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Groups: groups,
 		Inactive:      !u.Active,
-		Administrator: u.Administrator, Profile: &profile, Shown: StateOf(u, groups)}, err
+		Administrator: u.Administrator, Auditor: u.Auditor, Profile: &profile, Shown: StateOf(u, groups)}, err
 }
 
 // FoldName returns the key of a user name. Names that look alike have the same key:
@@ -115,7 +116,7 @@ func (person Person) record(hash string) (storage.User, error) {
 	return storage.User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()),
 		Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
-		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, err
+		Administrator: person.Administrator, Auditor: person.Auditor, CreatedAt: at, PasswordChangedAt: at}, err
 }
 
 // account returns what the rules for passwords need of a person who is described.
@@ -157,7 +158,7 @@ func personError(err error) error {
 // have not seen.
 func StateOf(u storage.User, groups []string) string {
 	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile,
-		fmt.Sprint(u.Active, u.Administrator)}, slices.Sorted(slices.Values(groups))...)
+		fmt.Sprint(u.Active, u.Administrator, u.Auditor)}, slices.Sorted(slices.Values(groups))...)
 	return seal.Digest(strings.Join(parts, "\x00"))
 }
 

@@ -37,11 +37,12 @@ func (p *People) newUser(ctx context.Context, person Person) (storage.User, erro
 }
 
 // AddUser stores a new person and returns it. It returns an Invalid for mistakes in the form, and ErrConfirm if the
-// actor must sign in again first: to add an administrator, or somebody whom applications take for the owner of an
-// address or a phone number that nobody has verified. Nobody, such as a program with a token, adds none of these.
+// actor must sign in again first: to add an administrator or an auditor, or somebody whom applications take for the
+// owner of an address or a phone number that nobody has verified. Nobody, such as a program with a token, adds none of
+// these.
 func (p *People) AddUser(ctx context.Context, actor policy.Actor, person Person) (storage.User, error) {
 	said := oauth.Deref(person.Profile)
-	if person.Administrator || person.Email != "" && said.EmailVerified || said.PhoneNumberVerified {
+	if person.Administrator || person.Auditor || person.Email != "" && said.EmailVerified || said.PhoneNumberVerified {
 		err := actor.MustConfirm()
 		if err != nil {
 			return storage.User{}, err
@@ -54,6 +55,9 @@ func (p *People) AddUser(ctx context.Context, actor policy.Actor, person Person)
 	added := []events.Event{{Kind: events.PersonAdded, Person: u}}
 	if u.Administrator {
 		added = append(added, events.Event{Kind: events.PersonPromoted, Person: u})
+	}
+	if u.Auditor {
+		added = append(added, events.Event{Kind: events.AuditorAdded, Person: u})
 	}
 	err = personError(p.store.AddUser(events.Attach(ctx, added...), u, person.Groups))
 	if err != nil {
@@ -177,7 +181,7 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	}
 	u.Username, u.UsernameKey, u.Email = person.Username, FoldName(person.Username), person.Email
 	u.FirstName, u.LastName = person.FirstName, person.LastName
-	u.Active, u.Administrator = !person.Inactive, person.Administrator
+	u.Active, u.Administrator, u.Auditor = !person.Inactive, person.Administrator, person.Auditor
 	u.UpdatedAt = oauth.Now()
 	u.Profile, err = changedProfile(before, person)
 	if err != nil {
@@ -243,7 +247,8 @@ func takesOver(before, after storage.User) (bool, error) {
 	next, err := ProfileOf(after)
 	phone := (former.PhoneNumberVerified || next.PhoneNumberVerified) && former.PhoneNumber != next.PhoneNumber ||
 		former.PhoneNumberVerified != next.PhoneNumberVerified
-	return before.Administrator != after.Administrator || before.Username != after.Username ||
+	return before.Administrator != after.Administrator || before.Auditor != after.Auditor ||
+		before.Username != after.Username ||
 		before.Email != after.Email || former.EmailVerified != next.EmailVerified || phone ||
 		after.Active && !before.Active || before.Active && !after.Active && before.Administrator, err
 }
@@ -257,6 +262,8 @@ func changeEvents(before, after storage.User, groups, newGroups []string) []even
 	}{
 		{events.PersonPromoted, after.Administrator && !before.Administrator},
 		{events.PersonDemoted, before.Administrator && !after.Administrator},
+		{events.AuditorAdded, after.Auditor && !before.Auditor},
+		{events.AuditorRemoved, before.Auditor && !after.Auditor},
 		{events.PersonDisabled, before.Active && !after.Active},
 		{events.PersonEnabled, after.Active && !before.Active},
 	} {

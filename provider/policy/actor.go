@@ -52,6 +52,19 @@ func (a Actor) MustAdminister(what string) error {
 		what + "."}
 }
 
+// Sees reports whether the actor may see what administrators see: an administrator, or an auditor, who changes nothing.
+func (a Actor) Sees() bool { return a.Administers() || !a.Nobody() && a.person.Auditor }
+
+// MustSee returns an Error with status 403 unless the actor may see what administrators see. what completes the
+// sentence "Only an administrator or an auditor may".
+func (a Actor) MustSee(what string) error {
+	if a.Sees() {
+		return nil
+	}
+	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied",
+		Description: "Only an administrator or an auditor may " + what + "."}
+}
+
 // Is reports whether the actor is the person with this id.
 func (a Actor) Is(userID string) bool { return userID != "" && a.person.ID == userID }
 

@@ -117,7 +117,7 @@ func (p *Registrations) checkInitial(found *oauth.Invalid, r *NewInitialToken) L
 
 // InitialTokens lists the initial access tokens, the newest first.
 func (p *Registrations) InitialTokens(ctx context.Context, actor policy.Actor) ([]storage.InitialToken, error) {
-	err := actor.MustAdminister("see the initial access tokens")
+	err := actor.MustSee("see the initial access tokens")
 	if err != nil {
 		return nil, err
 	}

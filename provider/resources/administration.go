@@ -25,7 +25,7 @@ const mostResources = 1000
 
 // Resources lists all resources.
 func (p *Resources) Resources(ctx context.Context, actor policy.Actor) ([]Resource, error) {
-	err := actor.MustAdminister("see the resources")
+	err := actor.MustSee("see the resources")
 	if err != nil {
 		return nil, err
 	}

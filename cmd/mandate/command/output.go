@@ -26,6 +26,7 @@ var flagOf = map[string]string{
 	"last_name":             "--last-name",
 	"group":                 "--group",
 	"administrator":         "--admin",
+	"auditor":               "--auditor",
 	"password":              "password",
 	"client_id":             "--client-id",
 	"client_secret":         "client secret",

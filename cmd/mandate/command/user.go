@@ -31,6 +31,7 @@ type userView struct {
 	Groups        []string `json:"groups"`
 	Active        bool     `json:"active"`
 	Administrator bool     `json:"administrator"`
+	Auditor       bool     `json:"auditor"`
 	CreatedAt     string   `json:"created_at"`
 }
 
@@ -44,7 +45,7 @@ func viewUser(ctx context.Context, p *provider.Provider, u storage.User) (userVi
 	}
 	profile, err := people.ProfileOf(u)
 	return userView{u.ID, u.Number, u.Username, u.Email, profile.EmailVerified, u.FirstName, u.LastName, groups, u.Active,
-		u.Administrator, timestamp(u.CreatedAt)}, err
+		u.Administrator, u.Auditor, timestamp(u.CreatedAt)}, err
 }
 
 func (p *program) userAddCommand() *cobra.Command {
@@ -150,6 +151,8 @@ func (v userView) state() string {
 		return "disabled"
 	case v.Administrator:
 		return "administrator"
+	case v.Auditor:
+		return "auditor"
 	}
 	return "enabled"
 }

@@ -183,6 +183,7 @@ func (v personView) rows() [][]string {
 		{"email", email},
 		{"state", v.state()},
 		{"administrator", yes(v.Administrator)},
+		{"auditor", yes(v.Auditor)},
 		{"groups", dash(strings.Join(v.Groups, ", "))},
 		{"password", yes(v.HasPassword)},
 		{"authenticator app", dash(v.TOTPSince)},

@@ -20,6 +20,11 @@ func personFlags() []fieldFlag[people.Person] {
 		{"last-name", "last `NAME`", func(p *p) any { return &p.LastName }},
 		{"group", "`NAME` of a group of which the person is a member; may be repeated", func(p *p) any { return &p.Groups }},
 		{"admin", "make the person an administrator", func(p *p) any { return &p.Administrator }},
+		{
+			"auditor",
+			"make the person an auditor, who sees what administrators see and changes nothing",
+			func(p *p) any { return &p.Auditor },
+		},
 		{"middle-name", "middle `NAME`", func(p *p) any { return &p.Profile.MiddleName }},
 		{"nickname", "`NAME` for informal use", func(p *p) any { return &p.Profile.Nickname }},
 		{"gender", "`GENDER`", func(p *p) any { return &p.Profile.Gender }},
@@ -58,7 +63,7 @@ and an empty text removes the person from all: group add-member and group remove
 change one. A flag without a value is switched off with =false, such as --admin=false.
 
 Another email address or phone number is not confirmed, unless a flag says so. Whoever
-becomes an administrator is signed out everywhere.
+becomes an administrator or an auditor is signed out everywhere.
 
 user disable and user enable change whether the person can sign in, user passwd the password.`,
 		RunE: func(c *cobra.Command, args []string) error {
