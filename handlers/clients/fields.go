@@ -175,12 +175,7 @@ func changes(now, before clients.Registration) []string {
 	before.Algorithm = cmp.Or(before.Algorithm, policy.DefaultAlgorithm)
 	var names []string
 	for _, f := range clients.Fields() {
-		value, was := f.Value(&now), f.Value(&before)
-		same := reflect.DeepEqual(value, was)
-		if list, is := value.(*[]string); is {
-			same = oauth.SameSet(*list, *was.(*[]string))
-		}
-		if !same {
+		if !f.Same(&now, &before) {
 			names = append(names, f.Name)
 		}
 	}

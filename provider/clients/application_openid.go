@@ -14,24 +14,10 @@ import (
 	"mandate/storage"
 )
 
-// checkOpenID checks the fields that belong to OpenID Connect. While OpenID Connect is
-// off, they may not change.
+// checkOpenID checks the fields that belong to OpenID Connect.
 func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application) {
 	if !p.config.OpenID {
-		// While OpenID Connect is off, the algorithm is only for signed access tokens. A profile
-		// sets it for those of each resource.
-		signs := (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") && slices.Contains(
-			jose.Algorithms(), r.Algorithm,
-		)
-		found.AddEach(map[string]bool{
-			"algorithm":                 r.Algorithm != was.Algorithm && !signs,
-			"userinfo_algorithm":        r.UserInfoAlgorithm != was.UserInfoAlgorithm,
-			"pairwise":                  r.Pairwise != (was.Sector != ""),
-			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)),
-			"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
-			"claims_in_id_token":        r.ClaimsInIDToken != "" && r.ClaimsInIDToken != was.ClaimsInIDToken,
-		},
-			"OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
+		checkUnchanged(found, r, was)
 		return
 	}
 	for _, one := range []struct{ field, algorithm string }{
@@ -73,6 +59,22 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Regist
 			found, "backchannel_logout_uri", []string{r.BackchannelURI},
 			func(uri string) string { return p.checkOutboundURI(uri, r.ClientType, was) },
 		)
+	}
+}
+
+// checkUnchanged checks that no field of OpenID Connect changes while that is off.
+func checkUnchanged(found *oauth.Invalid, r Registration, was storage.Application) {
+	before := registrationOf(was)
+	allowed := map[string]bool{
+		// The algorithm is then only for signed access tokens. A profile sets it for those of each resource.
+		"algorithm": (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") &&
+			slices.Contains(jose.Algorithms(), r.Algorithm),
+		"claims_in_id_token": r.ClaimsInIDToken == "", // as a profile sets it
+	}
+	for _, f := range fields {
+		if f.OpenID && !allowed[f.Name] && !f.Same(&r, &before) {
+			found.Add(f.Name, "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
+		}
 	}
 }
 

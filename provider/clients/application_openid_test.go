@@ -3,6 +3,8 @@ package clients
 import (
 	"testing"
 
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -62,5 +64,36 @@ func TestAttackSectors(t *testing.T) {
 			storage.Application{ClientID: "own", Sector: test.was, RedirectURIs: test.had}); got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
 		}
+	}
+}
+
+// Without OpenID Connect nobody could check what is registered, and it would take effect once the operator enables it.
+func TestNoFieldOfOpenIDChangesWithoutIt(t *testing.T) {
+	p, was := &Clients{}, storage.Application{PostLogoutURIs: "https://a.example/\nhttps://b.example/"}
+	none, all := registrationOf(was), filled()
+	none.PostLogoutURIs = []string{"https://b.example/", "https://a.example/"} // the order does not count
+	for _, f := range Fields() {
+		r := none
+		switch value := f.Value(&r).(type) {
+		case *string:
+			*value = *f.Value(&all).(*string)
+		case *bool:
+			*value = !*value
+		case *int64:
+			*value++
+		case *[]string:
+			*value = append([]string{"https://c.example/"}, *value...)
+		}
+		found := &oauth.Invalid{}
+		p.checkOpenID(found, policy.Operator(), r, was)
+		if refused := found.At(f.Name) != ""; refused != f.OpenID || !f.OpenID && found.Err() != nil {
+			t.Errorf("%s: of OpenID Connect %v, refused %v: %v", f.Name, f.OpenID, refused, found.Err())
+		}
+	}
+	signed, found := none, &oauth.Invalid{}
+	signed.AccessTokenFormat, signed.Algorithm = policy.FormatJWT, "ES256"
+	p.checkOpenID(found, policy.Operator(), signed, was)
+	if found.Err() != nil {
+		t.Errorf("the algorithm of its access tokens: %v", found.Err())
 	}
 }

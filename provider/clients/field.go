@@ -75,6 +75,15 @@ func (f Field) Column(a *storage.Application) any {
 	return column
 }
 
+// Same reports whether two registrations have the same value. The order of a list does not count.
+func (f Field) Same(a, b *Registration) bool {
+	one, other := f.Value(a), f.Value(b)
+	if list, is := one.(*[]string); is {
+		return oauth.SameSet(*list, *other.(*[]string))
+	}
+	return reflect.DeepEqual(one, other)
+}
+
 // nameOf returns the name of the field with this column, as the record calls it, or "" if there is none.
 func nameOf(column string) string { return namesOfColumns[column] }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -251,15 +250,6 @@ func wholeText(format string, args []any) (string, bool) {
 func (i *Invalid) add(f FieldError) {
 	if i.At(f.Field) == "" {
 		i.Fields = append(i.Fields, f)
-	}
-}
-
-// AddEach adds one mistake for each of the fields that has it, in the order of their names.
-func (i *Invalid) AddEach(has map[string]bool, message string) {
-	for _, field := range slices.Sorted(maps.Keys(has)) {
-		if has[field] {
-			i.Add(field, "%s", message)
-		}
 	}
 }
 

@@ -90,14 +90,3 @@ func TestLogHasAnEllipsisForWhatTheClientSent(t *testing.T) {
 		}
 	}
 }
-
-// The order is the same each time: a registration is answered with the first mistake.
-func TestMistakesHaveOneOrder(t *testing.T) {
-	for range 20 {
-		found := &oauth.Invalid{}
-		found.AddEach(map[string]bool{"b": true, "d": false, "a": true, "c": true}, "Wrong.")
-		if got := found.Error(); got != "a: Wrong.; b: Wrong.; c: Wrong." {
-			t.Fatal(got)
-		}
-	}
-}

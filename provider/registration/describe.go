@@ -350,24 +350,15 @@ func withoutOpenID(said *metadata.Client) *metadata.Client {
 	return &plain
 }
 
-// said names those fields whose members the registrant has sent that a profile sets otherwise.
+// said names the fields whose members the registrant has sent: a profile does not set these.
 func (p *Registrations) said(by *metadata.Client, r clients.Registration) []string {
-	var fields []string
-	for _, field := range []string{
-		"require_pushed",
-		"sender_constraint",
-		"algorithm",
-		"response_algorithm",
-		"introspection_algorithm",
-		"require_signed",
-		"response_modes",
-		"claims_in_id_token",
-	} {
-		if by.Sent(r.MemberOf(field)) && (field != "algorithm" || p.config.OpenID) {
-			fields = append(fields, field)
+	var names []string
+	for _, f := range clients.Fields() {
+		if by.Sent(r.MemberOf(f.Name)) && (!f.OpenID || p.config.OpenID) {
+			names = append(names, f.Name)
 		}
 	}
-	return fields
+	return names
 }
 
 // kept returns the metadata that decides nothing. What the server does not support is not
