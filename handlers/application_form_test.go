@@ -113,6 +113,7 @@ func unusual(a *storage.Application) {
 	a.RequiredACR, a.DefaultACR, a.SenderConstraint = "urn:mandate:acr:mfa", "urn:mandate:acr:mfa", "dpop"
 	a.PostLogoutURIs, a.BackchannelURI = "https://app.example.com/bye", "https://app.example.com/logout"
 	a.Resources, a.RequestURIs = "https://api.example.com/", "https://app.example.com/request"
+	a.LaunchURL = "https://app.example.com/"
 	a.JWKSURI, a.AuthMethod, a.AuthAlgorithm = "https://app.example.com/keys", "private_key_jwt", "ES256"
 }
 

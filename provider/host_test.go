@@ -93,6 +93,7 @@ func TestAttackHostInAnotherReading(t *testing.T) {
 		"redirect_uris":             func(r *clients.Registration, uri string) { r.RedirectURIs = []string{uri} },
 		"post_logout_redirect_uris": func(r *clients.Registration, uri string) { r.PostLogoutURIs = []string{uri} },
 		"backchannel_logout_uri":    func(r *clients.Registration, uri string) { r.BackchannelURI = uri },
+		"launch_url":                func(r *clients.Registration, uri string) { r.LaunchURL = uri },
 		"jwks_uri": func(r *clients.Registration, uri string) {
 			r.Authentication = clients.Authentication{Method: clientauth.MethodPrivateKey, JWKSURI: uri}
 		},

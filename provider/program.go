@@ -37,6 +37,7 @@ func (p *Provider) ForProgram(actor policy.Actor, program presets.Program, addre
 	r := clients.Registration{Name: program.Title, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
 		RedirectURIs: filled.Redirects, PostLogoutURIs: filled.PostLogout, BackchannelURI: filled.BackChannel,
 		Scopes: program.Scopes, HashClientSecret: true, AccessTokenFormat: policy.FormatOpaque,
+		LaunchURL:       launchOf(program, filled),
 		RefreshRotation: program.Rotation, ClaimsInIDToken: program.Claims, PKCE: program.PKCE, Program: program.Name,
 		Authentication: clients.Authentication{Method: program.AuthMethod}}
 	if u, err := url.Parse(filled.Address); program.Kind != presets.Application && err == nil {
@@ -67,6 +68,14 @@ func (p *Provider) ForProgram(actor policy.Actor, program presets.Program, addre
 		return ForProgram{}, found
 	}
 	return made, nil
+}
+
+// launchOf returns the address where people open a program, or "" if the start page may not link to it.
+func launchOf(program presets.Program, filled presets.Filled) string {
+	if program.Kind != presets.Application || clients.WrongLaunch(filled.Address+"/") != "" {
+		return ""
+	}
+	return filled.Address + "/"
 }
 
 // AboutAddress says of the address of a program what is wrong with the URIs that follow from it, but for the fields

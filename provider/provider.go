@@ -19,6 +19,7 @@ import (
 	"mandate/provider/events"
 	"mandate/provider/grant"
 	"mandate/provider/keys"
+	"mandate/provider/launcher"
 	"mandate/provider/limits"
 	"mandate/provider/logout"
 	"mandate/provider/notices"
@@ -42,6 +43,7 @@ type Provider struct {
 	Identities     *people.Identities
 	Invitations    *people.Invitations
 	Clients        *clients.Clients
+	Launcher       *launcher.Launcher
 	Resources      *resources.Resources
 	Tokens         *tokens.Tokens
 	Logouts        *logout.Logouts
@@ -190,6 +192,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		Refusals:  p.Refusals,
 		Log:       log,
 	})
+	p.Launcher = launcher.New(p.Rules, store, p.Clients)
 	p.Registrations = registration.New(
 		config.registration(), p.Rules, store, p.limits, p.Clients, calls, strangers, registrations, log,
 	)

@@ -84,6 +84,8 @@ type Application struct {
 	RefreshRotation string `db:"refresh_rotation" administrators:"off"`
 	// whether its ID tokens have the claims of the granted scopes: on or off; empty: as its kind says
 	ClaimsInIDToken string `db:"claims_in_id_token" administrators:"on"`
+	// where a person opens it; empty: no page lists it
+	LaunchURL string `db:"launch_url"`
 	// the program for which it was registered; it never changes
 	Program           string `db:"program" written:"once"`
 	LastUsedAt        int64  `db:"last_used_at" written:"never"` // 0: never; see NoteUses
@@ -117,6 +119,9 @@ const (
 	FromDocument     = "document"     // its client id is the URL of its metadata document
 )
 
+// fromApplications joins each application with its owner.
+const fromApplications = ` FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
+
 // The statements of an application. Whether it needs PKCE is one field and two columns, of which older releases know
 // the first.
 var (
@@ -124,12 +129,13 @@ var (
 	applicationPKCE      = map[string][]assignment{
 		"pkce": {{"pkce_exempt", "(:pkce = 'if-sent')"}, {"pkce_required", "(:pkce = 'required')"}},
 	}
-	selectApplication = `SELECT ` + selected(columnsOfApplication, "a", map[string]string{
+	readApplication = selected(columnsOfApplication, "a", map[string]string{
 		"owner":           "u.username",
 		"owner_is_admin":  "u.administrator",
 		"owner_is_active": "u.active",
 		"pkce":            "CASE WHEN a.pkce_exempt THEN 'if-sent' WHEN a.pkce_required THEN 'required' ELSE '' END",
-	}) + ` FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
+	})
+	selectApplication = `SELECT ` + readApplication + fromApplications
 	insertApplication = inserted(columnsOfApplication, "applications", applicationPKCE)
 	updateApplication = `UPDATE applications SET ` + updated(columnsOfApplication, applicationPKCE) +
 		`, registration_digest = NULL, version = version + 1,

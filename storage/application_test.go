@@ -18,7 +18,7 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, a.IntrospectionAlg = 60, 1<<40, later, "PS256"
 		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes = "ES256", true,
 			"https://c.example/r", "PS256", "jwt"
-		a.RefreshRotation, a.ClaimsInIDToken, a.Program = "off", "off", "grafana"
+		a.RefreshRotation, a.ClaimsInIDToken, a.Program, a.LaunchURL = "off", "off", "grafana", "https://c.example/"
 		must(t, w.AddApplication(t.Context(), a, 0))
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		byID, err := w.Application(t.Context(), a.ID)
@@ -85,7 +85,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 			later, "EdDSA"
 		change.ObjectAlgorithm, change.RequireSigned, change.RequestURIs, change.ResponseAlgorithm,
 			change.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
-		change.RefreshRotation, change.ClaimsInIDToken = "on", "on"
+		change.RefreshRotation, change.ClaimsInIDToken, change.LaunchURL = "on", "on", "https://c.example/"
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		want.Version = 1

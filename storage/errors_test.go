@@ -26,6 +26,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Request":            func(ctx context.Context) error { return drop(s.Request(ctx, "x")) },
 		"UseRequest":         func(ctx context.Context) error { return s.UseRequest(ctx, "x", at) },
 		"AddGrantWithTokens": func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
+		"Launches.Of":        func(ctx context.Context) error { return drop(Launches{s}.Of(ctx, "x", "", at, 1)) },
 		"AddGroup":           func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
 		"ProveWrite":         func(ctx context.Context) error { return s.ProveWrite(ctx) },
 		"AddKey":             func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },

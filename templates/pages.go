@@ -1,14 +1,23 @@
 package templates
 
-// Home is the start page: three cards for a person who is signed in, and a description of the server
-// for anybody else.
+// Home is the start page: what a person who is signed in can open, with three cards for those who have more to do here,
+// and a description of the server for anybody else.
 type Home struct {
 	Frame
+	Recent, Tiles []Tile // the last used ones stand apart if there are many
+	Query         string // the last search
+	Searches      bool   // there is enough to search in
+	Most          int    // there are more tiles than this number; 0: these are all
+
+	Duties                                 bool // the person has applications, or is an administrator
 	Applications, AuthorizedApps, Sessions int
 	SignedOut                              bool          // the session has just ended in this browser
 	Elsewhere                              *ServerButton // the person can sign out there too
 	NoAccount                              bool          // nobody can sign in yet
 }
+
+// Tile leads to an application of somebody else. Its logo is a picture of this server; empty: it has none.
+type Tile struct{ Name, URL, Host, Letter, Logo string }
 
 // Login asks for the username and the password.
 type Login struct {

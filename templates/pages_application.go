@@ -145,6 +145,7 @@ type Application struct {
 	Sector                                   string // the sector of its pairwise subjects
 	PostLogoutURIs                           []string
 	BackchannelURI                           string
+	LaunchURL                                string
 	UpdateURL, DeleteURL, RotateURL, ListURL string
 	PushURL                                  string // empty unless it must push its authorization requests
 	AssertionAudience                        string // aud of its client assertions; empty: it makes none

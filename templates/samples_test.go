@@ -145,12 +145,19 @@ func peopleSamples() []sample {
 	again := Again{"request", "Sign in again", "The application requires that you sign in again."}
 	failed := "That username and password do not belong together."
 	return []sample{
-		{"home", Home{alice, 3, 12, 2, false, nil, false}},
+		{"home", Home{Frame: alice, Tiles: tiles(6), Duties: true, Applications: 3, AuthorizedApps: 12, Sessions: 2}},
+		{"home-person", Home{Frame: alice, Tiles: tiles(2)}},
+		{"home-many", Home{Frame: alice, Recent: tiles(6), Tiles: tiles(60), Searches: true, Most: 240}},
+		{"home-found", Home{Frame: alice, Tiles: tiles(3), Searches: true, Query: "planner"}},
+		{"home-found-nothing", Home{Frame: alice, Searches: true, Query: long}},
+		{"home-empty", Home{Frame: alice}},
+		{"home-empty-administrator", Home{Frame: Frame{Username: "root", Admin: true}, Duties: true, Sessions: 1}},
 		{"home-signed-out", Home{SignedOut: true}},
 		{"home-signed-out-elsewhere", Home{SignedOut: true, Elsewhere: &ServerButton{long, "/logout/with/company/"}}},
 		{"home-nobody", Home{}},
 		{"home-no-account", Home{NoAccount: true}},
-		{"home-hostile", Home{Frame: nasty}},
+		{"home-hostile", Home{Frame: nasty, Recent: []Tile{{hostile, "https://evil.example/", hostile, "“", "/logo/x/"}},
+			Searches: true, Query: hostile, Duties: true}},
 		{"home-signed-out-hostile", Home{SignedOut: true, Elsewhere: &ServerButton{hostile, "/logout/with/company/"}}},
 		{"login", Login{Next: "/o/authorize/?x=1", Action: "/login/", ForgotURL: "/password/forgot/"}},
 		{"login-sign-up", Login{Next: "/o/authorize/?x=1", Action: "/login/", ForgotURL: "/password/forgot/",
@@ -538,6 +545,7 @@ func developerSamples() []sample {
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"},
 		"https://planner.example.com/logout"
+	detail.LaunchURL = "https://planner.example.com/"
 	detail.IDTokenClaims = "Included"
 	detail.Rotation = "Kept, if they are bound to a key or a certificate"
 	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
@@ -582,7 +590,7 @@ func developerSamples() []sample {
 		[]Option{{hostile, hostile, hostile, true}}, hostile, true, true, hostile, hostile, true, true, true, hostile,
 		hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile,
 		hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile,
-		"/u", "/d", "/r", "/l", hostile, hostile, true,
+		hostile, "/u", "/d", "/r", "/l", hostile, hostile, true,
 		RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, hostile, 2, hostile, hostile, hostile, "/x",
 			hostile}}, true, "/e"}, many, nil, []PlainText{{hostile, hostile}}}
 
@@ -949,4 +957,15 @@ func resourceSamples() []sample {
 			badText, options, options, options, true, hostile, hostile, hostile, options, hostile,
 			[]FieldError{{ID: "uri", Message: hostile}}}},
 	}
+}
+
+// tiles returns what a person can open, with names of any length.
+func tiles(n int) []Tile {
+	var list []Tile
+	for i := range n {
+		name := []string{"Company wiki", "Grafana", long, "مكتبة", "Zeiterfassung"}[i%5]
+		list = append(list, Tile{name, fmt.Sprintf("https://app%d.example.com/", i), fmt.Sprintf("app%d.example.com", i),
+			string([]rune(name)[0]), ""})
+	}
+	return list
 }

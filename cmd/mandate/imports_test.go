@@ -32,8 +32,8 @@ var layers = map[string][]string{
 		"mandate/provider/authorize", "mandate/provider/checkup", "mandate/provider/clientauth", "mandate/provider/clients",
 		"mandate/provider/clock", "mandate/provider/copies", "mandate/provider/device", "mandate/provider/errorcode",
 		"mandate/provider/events", "mandate/provider/grant", "mandate/provider/jose", "mandate/provider/keys",
-		"mandate/provider/limits", "mandate/provider/logout", "mandate/provider/loopback", "mandate/provider/mail",
-		"mandate/provider/notices", "mandate/provider/oauth", "mandate/provider/outbound",
+		"mandate/provider/launcher", "mandate/provider/limits", "mandate/provider/logout", "mandate/provider/loopback",
+		"mandate/provider/mail", "mandate/provider/notices", "mandate/provider/oauth", "mandate/provider/outbound",
 		"mandate/provider/passkey", "mandate/provider/password", "mandate/provider/people",
 		"mandate/provider/policy", "mandate/provider/possession", "mandate/provider/presets",
 		"mandate/provider/redirect", "mandate/provider/registration", "mandate/provider/resources",
@@ -148,6 +148,8 @@ var layers = map[string][]string{
 		"mandate/provider/copies", "mandate/provider/documents", "mandate/provider/jose", "mandate/provider/keysets",
 		"mandate/provider/logo", "mandate/provider/mtls", "mandate/provider/outbound", "mandate/provider/redirect",
 		"mandate/provider/requestobject", "mandate/provider/seal", "mandate/provider/loopback"},
+	"provider/launcher": {"mandate/provider/clients", "mandate/provider/oauth", "mandate/provider/policy",
+		"mandate/storage"},
 	"handlers": {
 		"mandate/handlers/account", "mandate/handlers/admin", "mandate/handlers/clients",
 		"mandate/handlers/protocol", "mandate/handlers/signin", "mandate/handlers/web", "mandate/provider",
@@ -180,8 +182,9 @@ var layers = map[string][]string{
 		"mandate/templates", "mandate/templates/languages",
 	},
 	"handlers/account": {
-		"mandate/handlers/person", "mandate/handlers/request", "mandate/handlers/web", "mandate/provider/clients",
-		"mandate/provider/oauth", "mandate/provider/people", "mandate/provider/policy", "mandate/storage",
+		"mandate/handlers/person", "mandate/handlers/request", "mandate/handlers/web", "mandate/provider/authority",
+		"mandate/provider/clients", "mandate/provider/launcher", "mandate/provider/oauth", "mandate/provider/people",
+		"mandate/provider/policy", "mandate/storage",
 		"mandate/templates", "mandate/templates/languages",
 	},
 	"handlers/admin": {

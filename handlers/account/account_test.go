@@ -77,7 +77,7 @@ func TestPages(t *testing.T) {
 	try("GET", "/account/", "", 303, "/login/?next=%2Faccount%2F", "")
 	try("GET", "/account/", "wrong", 303, "/login/?next=%2Faccount%2F", "")
 	try("POST", "/account/password/", "", 303, "/login/?next=%2Faccount%2Fpassword%2F", "")
-	try("GET", "/", in.Session, 303, "/account/", "") // she has registered nothing
+	try("GET", "/", in.Session, 200, "", "There is nothing to open yet.")
 	try("GET", "/account/", in.Session, 200, "", "alice")
 	try("POST", "/account/password/", in.Session, 422, "", `href="#current_password"`)
 	try("POST", "/account/sessions/nothing/end/", in.Session, 404, "", "")

@@ -2,13 +2,20 @@ package account
 
 import (
 	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"mandate/handlers/web"
+	"mandate/provider/authority"
+	"mandate/provider/launcher"
+	"mandate/storage"
 	"mandate/templates"
 )
 
-// home shows the start page. A person who is neither an administrator nor has registered an application has the account
-// page in its place: nothing else here is for them.
+// home shows the start page: what the person can open. Administrators, and people who have registered an application,
+// have more to do here.
 func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.SignedIn(r)
 	if err != nil {
@@ -28,13 +35,17 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.Render(w, r, http.StatusOK, page)
 	}
+	err = s.tiles(r, who.User, &page)
+	if err != nil {
+		return err
+	}
 	page.Applications, err = s.Provider.OwnApplications(r.Context(), who.User)
 	if err != nil {
 		return err
 	}
-	if page.Applications == 0 && !who.User.Administrator {
-		web.SeeOther(w, r, s.Path("/account/"))
-		return nil
+	page.Duties = page.Applications > 0 || who.User.Administrator
+	if !page.Duties {
+		return s.Render(w, r, http.StatusOK, page)
 	}
 	authorized, err := s.Provider.People.Authorized(r.Context(), who.User.ID)
 	if err != nil {
@@ -46,6 +57,55 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	page.AuthorizedApps, page.Sessions = len(authorized), len(sessions)
 	return s.Render(w, r, http.StatusOK, page)
+}
+
+const (
+	mostRecent = 6 // tiles of what was used last
+	fewTiles   = 8 // so many need neither a search nor an order of their own
+)
+
+// tiles adds what a person can open to the start page. If there is much of it, the tiles that were used last stand
+// apart, and the others are in the order of their names.
+func (s *server) tiles(r *http.Request, u storage.User, page *templates.Home) error {
+	l, err := web.ReadListing(r)
+	if err != nil {
+		return err
+	}
+	found, more, err := s.Provider.Launcher.Of(r.Context(), u, s.Language(r).Tag(), l.Search)
+	if err != nil {
+		return err
+	}
+	page.Query, page.Searches = l.Search, len(found) > fewTiles || l.Search != ""
+	if more {
+		page.Most = launcher.Most
+	}
+	for i, t := range found {
+		tile := templates.Tile{Name: t.Name, URL: t.URL, Host: authority.Shown(t.URL), Letter: initial(t.Name)}
+		if t.Logo != "" {
+			tile.Logo = s.Path("/logo/") + t.Logo + "/"
+		}
+		if i < mostRecent && t.UsedAt > 0 && len(found) > fewTiles && l.Search == "" {
+			page.Recent = append(page.Recent, tile)
+		} else {
+			page.Tiles = append(page.Tiles, tile)
+		}
+	}
+	if l.Search == "" && len(page.Recent) > 0 {
+		slices.SortStableFunc(page.Tiles, func(a, b templates.Tile) int {
+			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+		})
+	}
+	return nil
+}
+
+// initial returns the letter that stands for a name without a logo: its first letter or digit.
+func initial(name string) string {
+	at := strings.IndexFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	if at < 0 {
+		return ""
+	}
+	first, _ := utf8.DecodeRuneInString(name[at:])
+	return string(unicode.ToUpper(first))
 }
 
 // elsewhere returns the server at which a person who has just signed out here can sign out too.

@@ -119,6 +119,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		ListURL:          s.Path("/o/applications/"),
 	}
 	page.ReadOnly = !clients.MayChange(policy.By(who.User), a)
+	page.LaunchURL = a.LaunchURL
 	for _, said := range clients.PlainOf(a) {
 		page.Plain = append(page.Plain, templates.PlainText{Label: said.Label, Text: said.Text})
 	}

@@ -44,6 +44,7 @@ func (p *Clients) Check(
 	may := p.rules.AllowanceOf(was)
 	checkGrantTypes(found, r, was, may)
 	p.checkRedirectURIs(found, actor, r, was)
+	checkLaunchURL(found, actor, r, was)
 	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkRequiredACR(found, r)

@@ -50,6 +50,7 @@ type Registration struct {
 	// ClaimsInIDToken says whether its ID tokens have the claims of the granted scopes: policy.ClaimsOn,
 	// policy.ClaimsOff, or "" for as its kind says.
 	ClaimsInIDToken string
+	LaunchURL       string // where a person opens it; empty: the start page does not list it
 	// Program is the program that it is for, of the table of presets, or "". A later change does not change it.
 	Program string
 
@@ -87,6 +88,16 @@ var fields = []Field{
 		Flag:  "name",
 		Usage: "`NAME` that people see",
 		of:    func(r *Registration, a *storage.Application) (any, any) { return &r.Name, &a.Name },
+	},
+	{
+		Name:  "launch_url",
+		Kind:  Line,
+		Label: "Launch address",
+		Hint: "Where people open the application, such as https://wiki.example.org/. With it, the start page of people who " +
+			"may use the application has a link to it.",
+		Flag:  "launch-url",
+		Usage: "`URL` where people open it: the start page links to it (default: none)",
+		of:    func(r *Registration, a *storage.Application) (any, any) { return &r.LaunchURL, &a.LaunchURL },
 	},
 	{
 		Name: "client_type", Member: "token_endpoint_auth_method",

@@ -153,6 +153,7 @@ var applicationFields = []Field{
 	row("default_acr", taken, never, unlimited),
 	row("refresh_rotation", emptied(RotationOn), never, limitRotation),
 	row("claims_in_id_token", emptied(ClaimsOff), never, limitClaims),
+	row("launch_url", changed, never, unlimited),
 	fixed("program"),
 	silent("last_used_at"),
 	silent("last_without_pkce_at"),

@@ -64,6 +64,7 @@ var weakenings = map[string]weakening{
 	"default_acr":               {replaced, "", "", false},
 	"refresh_rotation":          {"emptied", "", "", true},
 	"claims_in_id_token":        {"emptied", "", "", true},
+	"launch_url":                {anyChange, "", "", false},
 }
 
 // texts are the two values of those columns whose values have a meaning. The first one is the stronger one.

@@ -14,7 +14,7 @@ import (
 // notMetadata are the fields that client metadata has no member for: people and commands set them.
 var notMetadata = []string{
 	"resources", "required_acr", "access_token_format", "access_token_lifetime", "refresh_token_lifetime",
-	"refresh_rotation", "skip_consent", "assertion_audience_endpoints",
+	"refresh_rotation", "launch_url", "skip_consent", "assertion_audience_endpoints",
 }
 
 // byValue are the fields whose value decides about the name of the member.

@@ -57,6 +57,7 @@ func (p *Registrations) describe(
 		PKCE:                   registeredPKCE(said.PKCE, was.PKCE),
 		IntrospectionAlgorithm: said.IntrospectionAlgorithm,
 		RequiredACR:            was.RequiredACR,
+		LaunchURL:              was.LaunchURL,
 		DefaultACR:             p.clients.SupportedACR(said.DefaultACR),
 		RefreshRotation:        was.RefreshRotation,
 		Resources:              oauth.Lines(was.Resources),

@@ -86,6 +86,7 @@ func digested(r *clients.Registration) []part {
 		{"ClientSecret", &r.ClientSecret, true},
 		{"Owner", &r.Owner, true},
 	}
+	parts = append(parts, part{"LaunchURL", &r.LaunchURL, false})
 	return append(parts, plain(r)...)
 }
 

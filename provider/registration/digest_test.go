@@ -54,9 +54,10 @@ func TestDigestOfAKnownRegistrationStays(t *testing.T) {
 	}
 }
 
-// complete is the known registration with a value in every plain field too.
+// complete is the known registration with a value in the fields since then, and in every plain field.
 func complete() description {
 	d := known()
+	d.registration.LaunchURL = "https://app.example/"
 	for _, f := range clients.Fields() {
 		if f.Plain {
 			*f.Value(&d.registration).(*string) = f.Name

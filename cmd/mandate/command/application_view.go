@@ -64,6 +64,7 @@ type applicationView struct {
 	Sector               string   `json:"sector"`
 	PostLogoutURIs       []string `json:"post_logout_redirect_uris"`
 	BackchannelURI       string   `json:"backchannel_logout_uri"`
+	LaunchURL            string   `json:"launch_url"`
 	AuthMethod           string   `json:"auth_method"` // empty: it sends its secret in any way
 	AuthAlgorithm        string   `json:"auth_algorithm"`
 	KeyIDs               []string `json:"key_ids"`
@@ -179,6 +180,7 @@ func viewApplication(of *provider.Provider, a storage.Application, secret string
 		Sector:               a.Sector,
 		PostLogoutURIs:       split(a.PostLogoutURIs),
 		BackchannelURI:       a.BackchannelURI,
+		LaunchURL:            a.LaunchURL,
 		AuthMethod:           a.AuthMethod,
 		AuthAlgorithm:        a.AuthAlgorithm,
 		KeyIDs:               append([]string{}, clients.KeyIDs(a)...),
@@ -282,6 +284,7 @@ func (v applicationView) write(p *program) error {
 		{"last code without PKCE", v.LastWithoutPKCEAt},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")},
 		{"back-channel logout", v.BackchannelURI},
+		{"launch address", v.LaunchURL},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)
