@@ -3,6 +3,7 @@ package clients
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -49,7 +50,11 @@ func (p *Clients) Check(
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkRequiredACR(found, r)
 	p.checkDefaultACR(found, r)
-	p.checkOpenID(found, actor, r, was)
+	if p.config.OpenID {
+		p.checkOpenID(found, actor, r, was)
+	} else {
+		checkUnchanged(found, r, was)
+	}
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
 	checkLenient(found, actor, &r, was, may)
@@ -63,6 +68,22 @@ func (p *Clients) Check(
 	var err error
 	described.Resources, err = p.CheckResources(ctx, found, r.Resources, oauth.Lines(was.Resources))
 	return err
+}
+
+// checkUnchanged checks that no field of OpenID Connect changes while that is off.
+func checkUnchanged(found *oauth.Invalid, r Registration, was storage.Application) {
+	before := registrationOf(was)
+	allowed := map[string]bool{
+		// The algorithm is then only for signed access tokens. A profile sets it for those of each resource.
+		"algorithm": (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") &&
+			slices.Contains(jose.Algorithms(), r.Algorithm),
+		"claims_in_id_token": r.ClaimsInIDToken == "", // as a profile sets it
+	}
+	for _, f := range fields {
+		if f.OpenID && !allowed[f.Name] && !f.Same(&r, &before) {
+			found.Add(f.Name, "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
+		}
+	}
 }
 
 // checkGrantTypes accepts a grant type that the application already has, even if its
@@ -94,17 +115,18 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 	}
 }
 
-// checkRequiredACR checks the acr that the application requires of a login. The password grant has no
-// login, so it cannot reach one.
+// checkRequiredACR checks the acr that the application requires of a login. A grant without a login cannot reach one.
 func (p *Clients) checkRequiredACR(found *oauth.Invalid, r Registration) {
-	switch {
-	case r.RequiredACR == "":
-	case !slices.Contains(p.people.ACRValues(), r.RequiredACR):
+	if r.RequiredACR != "" && !slices.Contains(p.people.ACRValues(), r.RequiredACR) {
 		p.unsupportedACR(found, "required_acr", r.RequiredACR)
-	case r.RequiredACR != acr.Password && slices.Contains(r.GrantTypes, policy.GrantPassword):
-		found.Add(
-			"required_acr", "The password grant has no second factor: remove the grant type password, or require nothing.",
-		)
+		return
+	}
+	for _, name := range r.GrantTypes {
+		if g, _ := policy.GrantOf(name); g.TooWeak(r.RequiredACR) {
+			found.Add(
+				"required_acr", "The grant type %s has no second factor: remove it, or require nothing.", g.Name,
+			)
+		}
 	}
 }
 
@@ -220,6 +242,23 @@ func (p *Clients) checkVouched(found *oauth.Invalid, r Registration, was storage
 		)
 	}
 }
+
+// nameOf returns the name of the field with this column, as the record calls it, or "" if there is none.
+func nameOf(column string) string { return namesOfColumns[column] }
+
+var namesOfColumns = func() map[string]string {
+	names := map[string]string{}
+	var a storage.Application
+	record := reflect.ValueOf(&a).Elem()
+	for _, f := range fields {
+		for i := range record.NumField() {
+			if record.Field(i).Addr().Interface() == f.Column(&a) {
+				names[record.Type().Field(i).Tag.Get("db")] = f.Name
+			}
+		}
+	}
+	return names
+}()
 
 // checkPrivileges checks the rights that only an administrator can grant, and only to
 // an application that an administrator is responsible for.

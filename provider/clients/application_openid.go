@@ -16,10 +16,6 @@ import (
 
 // checkOpenID checks the fields that belong to OpenID Connect.
 func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application) {
-	if !p.config.OpenID {
-		checkUnchanged(found, r, was)
-		return
-	}
 	for _, one := range []struct{ field, algorithm string }{
 		{"algorithm", r.Algorithm},
 		{"userinfo_algorithm", r.UserInfoAlgorithm},
@@ -59,22 +55,6 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Regist
 			found, "backchannel_logout_uri", []string{r.BackchannelURI},
 			func(uri string) string { return p.checkOutboundURI(uri, r.ClientType, was) },
 		)
-	}
-}
-
-// checkUnchanged checks that no field of OpenID Connect changes while that is off.
-func checkUnchanged(found *oauth.Invalid, r Registration, was storage.Application) {
-	before := registrationOf(was)
-	allowed := map[string]bool{
-		// The algorithm is then only for signed access tokens. A profile sets it for those of each resource.
-		"algorithm": (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") &&
-			slices.Contains(jose.Algorithms(), r.Algorithm),
-		"claims_in_id_token": r.ClaimsInIDToken == "", // as a profile sets it
-	}
-	for _, f := range fields {
-		if f.OpenID && !allowed[f.Name] && !f.Same(&r, &before) {
-			found.Add(f.Name, "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
-		}
 	}
 }
 

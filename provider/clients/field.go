@@ -84,23 +84,6 @@ func (f Field) Same(a, b *Registration) bool {
 	return reflect.DeepEqual(one, other)
 }
 
-// nameOf returns the name of the field with this column, as the record calls it, or "" if there is none.
-func nameOf(column string) string { return namesOfColumns[column] }
-
-var namesOfColumns = func() map[string]string {
-	names := map[string]string{}
-	var a storage.Application
-	record := reflect.ValueOf(&a).Elem()
-	for _, f := range fields {
-		for i := range record.NumField() {
-			if record.Field(i).Addr().Interface() == f.Column(&a) {
-				names[record.Type().Field(i).Tag.Get("db")] = f.Name
-			}
-		}
-	}
-	return names
-}()
-
 // MetadataName is the name of the field in client metadata.
 func (f Field) MetadataName() string { return cmp.Or(f.Member, f.Name) }
 

@@ -26,14 +26,6 @@ type passwordGrant struct{ p *Grants }
 // grant must not learn whether the password is right.
 func (g *passwordGrant) Check(ctx context.Context, r *Request) (approved, error) {
 	a := r.Client
-	// A token of this grant cannot say how the person signed in.
-	if a.RequiredACR != "" && a.RequiredACR != acr.Password {
-		return approved{}, oauth.Refuse(
-			"unauthorized_client",
-			"This application requires a second factor, which the password grant does not have: use the authorization code "+
-				"grant.",
-		)
-	}
 	// RFC 9700 §2.4: this grant must not be used. The log names each application that still
 	// uses it.
 	if _, told := g.p.deprecated.LoadOrStore(a.ID, true); !told {

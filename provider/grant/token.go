@@ -121,7 +121,8 @@ func (p *Grants) issue(ctx context.Context, checked fosite.AccessRequester, r *R
 	return p.clients.UseAssertion(ctx, r.by)
 }
 
-// mayUse returns the error unauthorized_client if an application is not registered for the grant (RFC 6749 §5.2).
+// mayUse returns the error unauthorized_client if an application is not registered for the grant (RFC 6749 §5.2), or
+// if the grant cannot have the login that the application requires.
 func mayUse(a storage.Application, grant string) error {
 	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
@@ -140,6 +141,14 @@ func mayUse(a storage.Application, grant string) error {
 		}
 		return oauth.Refuse(
 			"unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(grant),
+		)
+	}
+	if g, _ := policy.GrantOf(grant); g.TooWeak(a.RequiredACR) {
+		return oauth.Refuse(
+			"unauthorized_client",
+			"This application requires a second factor, which the grant type %s does not have: use the authorization code "+
+				"grant.",
+			oauth.Own(grant),
 		)
 	}
 	return nil

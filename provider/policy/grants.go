@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/acr"
 	"mandate/storage"
 )
 
@@ -23,6 +24,9 @@ type GrantType struct {
 	Help       string // what it is for, on pages
 	Person     bool   // the tokens are about a person, so refresh tokens come with them
 	WithSecret bool   // only for confidential clients
+	// SignIn says that the person signs in at this server, which checks that the login is as strong as the application
+	// requires. Without it, an application that requires more than a password gets no tokens about a person.
+	SignIn bool
 	// Owners says that people may register their own applications for it, unless GRANTS_BY_ADMINISTRATOR has it.
 	Owners bool
 }
@@ -32,7 +36,7 @@ type GrantType struct {
 // configuration and the metrics. Nothing changes it.
 var grants = [...]GrantType{
 	{Name: GrantCode, Label: "Authorization code", Help: "A person signs in here and allows the application to act for " +
-		"them.", Person: true, Owners: true},
+		"them.", Person: true, SignIn: true, Owners: true},
 	// RFC 6749 §4.4: the client credentials grant is for confidential clients only.
 	{Name: GrantClient, Label: "Client credentials", Help: "The application acts for itself. Confidential applications " +
 		"only.", WithSecret: true, Owners: true},
@@ -41,7 +45,7 @@ var grants = [...]GrantType{
 			"works."},
 	// RFC 10027 §2: the flow can be used for phishing. Only an application that needs it is
 	// registered for it.
-	{Name: GrantDevice, Label: "Device code", Person: true, Owners: true,
+	{Name: GrantDevice, Label: "Device code", Person: true, SignIn: true, Owners: true,
 		Help: "A person types a code of the device on another one, such as a phone, and allows access there. For " +
 			"televisions and command lines: others can misuse it for phishing (RFC 10027)."},
 }
@@ -57,6 +61,12 @@ func GrantOf(name string) (GrantType, bool) {
 		}
 	}
 	return GrantType{}, false
+}
+
+// TooWeak reports whether nobody can sign in as strongly as an application requires before its tokens are issued by
+// this grant.
+func (g GrantType) TooWeak(required string) bool {
+	return g.Person && !g.SignIn && required != "" && required != acr.Password
 }
 
 // SupportsGrant reports whether the token endpoint supports a value of grant_type.

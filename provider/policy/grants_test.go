@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/acr"
 	"mandate/storage"
 )
 
@@ -45,6 +46,18 @@ func TestGrantsOfOwners(t *testing.T) {
 		GrantRefresh: false, "unknown": false} {
 		if WithoutPerson([]string{GrantCode, grant}) != want {
 			t.Errorf("%s gives tokens without a person: want %t", grant, want)
+		}
+	}
+}
+
+// A grant whose row does not say that the person signs in here gives no tokens where a second factor is required.
+func TestGrantWithoutASignInReachesNoSecondFactor(t *testing.T) {
+	for _, g := range append(Grants(), GrantType{Name: "new", Person: true}) {
+		want := g.Name == GrantPassword || g.Name == "new"
+		for required, weak := range map[string]bool{"": false, acr.Password: false, acr.MFA: want, "phr": want} {
+			if g.TooWeak(required) != weak {
+				t.Errorf("%s where %q is required: want too weak %t", g.Name, required, weak)
+			}
 		}
 	}
 }
