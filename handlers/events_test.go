@@ -97,6 +97,7 @@ var storesNone = map[string]string{
 	"/login/with/{name}/":             "it leads to the other server; the sign-in is the event",
 	"/device/":                        "it finds a request",
 	"/sign-up/":                       "a stranger asks for a link; the account is the event",
+	"/.mandate/sign-out/":             "the session of the person stays; its end is the event",
 	"/account/identities/new/{name}/": "it leads to the other server; the way back is the event",
 }
 

@@ -57,6 +57,10 @@ func withoutFreshSignIn() map[string]string {
 	} {
 		list[path] = "acts for whoever signs in, and not for the session"
 	}
+	for _, path := range []string{"/authz/forward", "/authz/request", "/authz/envoy", "/authz/envoy/{target:.*}"} {
+		list[path] = "only a reverse proxy may ask, and it changes nothing"
+	}
+	list["/.mandate/sign-out"] = "only ends access, and a thief gains nothing"
 	for _, path := range []string{
 		"/o/token",
 		"/o/revoke_token",

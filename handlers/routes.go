@@ -11,6 +11,7 @@ import (
 	"mandate/handlers/clients"
 	"mandate/handlers/protocol"
 	"mandate/handlers/signin"
+	"mandate/handlers/sites"
 	"mandate/handlers/web"
 )
 
@@ -37,6 +38,7 @@ func routes(site *web.Site) http.Handler {
 	account.Routes(site, at)
 	clients.Routes(site, at)
 	admin.Routes(site, at)
+	sites.Routes(site, at, root)
 	static := site.Base + "/static/"
 	r.PathPrefix(static).Handler(site.Requests.Route(static, http.StripPrefix(site.Base, site.Pages.Static())))
 	return r

@@ -45,6 +45,8 @@ var eventless = map[string]string{
 	"NoteWithoutPKCE":               "times of use",
 	"PollDevice":                    "a device waits",
 	"RedeemCode":                    "tokens",
+	"RedeemForSite":                 "a session of a site; the sign-in and the application have their events",
+	"EndSiteSession":                "the session of the person stays; its end is an event",
 	"Rehash":                        "the same password",
 	"RotateRefresh":                 "tokens",
 	"SeeOnce":                       "one-time values",

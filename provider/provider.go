@@ -30,6 +30,7 @@ import (
 	"mandate/provider/registration"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
+	"mandate/provider/sites"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -51,6 +52,7 @@ type Provider struct {
 	Grants         *grant.Grants
 	Devices        *device.Devices
 	Registrations  *registration.Registrations
+	Sites          *sites.Sites
 	Proofs         *possession.Checks
 	Notices        *notices.Notices
 	Events         *events.Log
@@ -214,6 +216,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.Devices = device.New(
 		config.device(), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets,
 	)
+	p.Sites = sites.New(sites.Config{Issuer: config.Issuer, OpenID: config.OpenID}, store, p.Clients, p.People, p.Keys,
+		p.sealers.sites, p.changes)
 	store.OnChange(p.changed) // here, and not by the caller: who forgets it uses old copies
 	return p, nil
 }
@@ -233,6 +237,7 @@ type sealers struct {
 	signUps     seal.Sealer // accounts that wait for their passkey, in the browser
 	jtis        seal.Sealer // the jti of signed access tokens
 	mails       seal.Sealer // messages that wait to be sent
+	sites       seal.Sealer // sign-ins to sites, in the browser
 	checks      seal.Sealer // what a check of the server asks it, and the answer
 }
 
@@ -253,6 +258,7 @@ func newSealers(key []byte) (sealers, error) {
 		"other-server":  &s.identities,
 		"sign-up":       &s.signUps,
 		"check":         &s.checks,
+		"site":          &s.sites,
 	} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
@@ -340,6 +346,7 @@ func (p *Provider) Run(ctx context.Context) {
 			p.Registrations.DropCopies()
 			p.storeUses(ctx)
 			p.Tokens.DropCopies()
+			p.Sites.DropCopies()
 			p.changes.Drop()
 		}
 	}

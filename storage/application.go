@@ -343,13 +343,14 @@ func (s *Store) OwnedBy(ctx context.Context, userID string) ([]Application, erro
 
 // LongestSigned returns the longest lifetime that an application or a resource has set for
 // its signed access tokens. Without such tokens it returns 0 if an application has an algorithm
-// for signed introspection or authorization responses, which are valid for a moment, and otherwise
-// -1.
+// for signed introspection or authorization responses, or a site has assertions, which are all valid for a moment, and
+// otherwise -1.
 func (s *Store) LongestSigned(ctx context.Context) (int64, error) {
 	var longest int64
 	err := s.get(ctx, &longest, `SELECT COALESCE(MAX(access_token_lifetime), -1) FROM (
 		SELECT access_token_lifetime FROM applications WHERE access_token_format = 'jwt'
 		UNION ALL SELECT 0 FROM applications WHERE introspection_algorithm <> '' OR response_algorithm <> ''
+		UNION ALL SELECT 0 FROM sites WHERE assertion
 		UNION ALL SELECT access_token_lifetime FROM resources WHERE token_format = 'jwt') AS signed`)
 	return longest, err
 }

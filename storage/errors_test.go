@@ -17,6 +17,16 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 	pair := newPair(g.ID)
 	drop := func(_ any, err error) error { return err }
 	return map[string]func(ctx context.Context) error{
+		"SiteOfHost": func(ctx context.Context) error { return drop(s.SiteOfHost(ctx, "x")) },
+		"Sites":      func(ctx context.Context) error { return drop(s.Sites(ctx)) },
+		"SetSite": func(ctx context.Context) error {
+			return s.SetSite(ctx, Site{ApplicationID: "x", Hosts: []string{"x"}}, "x", at)
+		},
+		"RedeemForSite": func(ctx context.Context) error {
+			return s.RedeemForSite(ctx, SiteCode{"x", "x", "x", "x"}, "x", "x", at)
+		},
+		"SiteSession":    func(ctx context.Context) error { return drop(s.SiteSession(ctx, "x", "x", at, 0)) },
+		"EndSiteSession": func(ctx context.Context) error { return s.EndSiteSession(ctx, "x", "x") },
 		"AddApplication": func(ctx context.Context) error { return s.AddApplication(ctx, a, 0) },
 		"AddFirstUser":   func(ctx context.Context) error { return s.AddFirstUser(ctx, u) },
 		"AddGrant":       func(ctx context.Context) error { return s.AddGrant(ctx, g, "", "") },

@@ -46,7 +46,7 @@ type Removed struct {
 // counters count the deleted rows by table.
 type counters struct {
 	tokens, grants, logins, sessions, devices, requests, initial, mails, links, invitations, mailCounts, seen,
-	events atomic.Int64
+	sites, events atomic.Int64
 }
 
 // batchStats counts batches, their items, and refused writes.
@@ -67,7 +67,7 @@ func (s *Store) Stats() Stats {
 		{"logins", c.logins.Load()}, {"sessions", c.sessions.Load()}, {"devices", c.devices.Load()},
 		{"requests", c.requests.Load()}, {"initial_tokens", c.initial.Load()}, {"mails", c.mails.Load()},
 		{"links", c.links.Load()}, {"invitations", c.invitations.Load()}, {"mail_counts", c.mailCounts.Load()},
-		{"seen", c.seen.Load()}, {"events", c.events.Load()}}}
+		{"seen", c.seen.Load()}, {"site_sessions", c.sites.Load()}, {"events", c.events.Load()}}}
 	if s.embedded {
 		found.Pools = []Pool{pool("read", s.read), pool("write", s.write)}
 		found.Queue = s.together.stats()

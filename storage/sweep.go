@@ -53,6 +53,8 @@ func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) 
 			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.mailCounts, `DELETE FROM mail_counts WHERE (recipient, hour) IN (SELECT recipient, hour FROM mail_counts
 			WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.sites, `DELETE FROM site_sessions WHERE digest IN (SELECT digest FROM site_sessions
+			WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.seen, `DELETE FROM seen WHERE digest IN (SELECT digest FROM seen WHERE expires_at <= $1
 			ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 	} {

@@ -37,8 +37,12 @@ var layers = map[string][]string{
 		"mandate/provider/passkey", "mandate/provider/password", "mandate/provider/people",
 		"mandate/provider/policy", "mandate/provider/possession", "mandate/provider/presets",
 		"mandate/provider/redirect", "mandate/provider/registration", "mandate/provider/resources",
-		"mandate/provider/seal", "mandate/provider/tokens", "mandate/storage",
+		"mandate/provider/seal", "mandate/provider/sites", "mandate/provider/tokens", "mandate/storage",
 	},
+	"provider/sites": {"mandate/provider/acr", "mandate/provider/authority", "mandate/provider/clients",
+		"mandate/provider/copies", "mandate/provider/events", "mandate/provider/jose", "mandate/provider/keys",
+		"mandate/provider/oauth", "mandate/provider/people", "mandate/provider/policy", "mandate/provider/seal",
+		"mandate/storage"},
 	"provider/possession": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/dpop",
 		"mandate/provider/mtls", "mandate/provider/seal"},
 	"provider/seal":      {standardOnly},
@@ -152,8 +156,8 @@ var layers = map[string][]string{
 		"mandate/storage"},
 	"handlers": {
 		"mandate/handlers/account", "mandate/handlers/admin", "mandate/handlers/clients",
-		"mandate/handlers/protocol", "mandate/handlers/signin", "mandate/handlers/web", "mandate/provider",
-		"mandate/templates", "github.com/gorilla/mux",
+		"mandate/handlers/protocol", "mandate/handlers/signin", "mandate/handlers/sites", "mandate/handlers/web",
+		"mandate/provider", "mandate/templates", "github.com/gorilla/mux",
 	},
 	// No area of the site imports another one: what two of them need is in handlers/web or handlers/person.
 	"handlers/web": {
@@ -180,6 +184,10 @@ var layers = map[string][]string{
 		"mandate/provider/loopback", "mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/people",
 		"mandate/provider/policy", "mandate/provider/redirect", "mandate/provider/resources", "mandate/storage",
 		"mandate/templates", "mandate/templates/languages",
+	},
+	"handlers/sites": {
+		"mandate/handlers/request", "mandate/handlers/web", "mandate/provider/oauth", "mandate/provider/seal",
+		"mandate/provider/sites",
 	},
 	"handlers/account": {
 		"mandate/handlers/person", "mandate/handlers/request", "mandate/handlers/web", "mandate/provider/authority",
@@ -290,8 +298,8 @@ var layers = map[string][]string{
 		"mandate/provider/events", "mandate/provider/jose", "mandate/provider/oauth", "mandate/provider/origin",
 		"mandate/provider/password", "mandate/provider/people", "mandate/provider/policy",
 		"mandate/provider/possession", "mandate/provider/presets", "mandate/provider/registration",
-		"mandate/provider/resources", "mandate/provider/tokens", "mandate/storage", "mandate/templates", "flag",
-		"github.com/spf13/cobra",
+		"mandate/provider/resources", "mandate/provider/sites", "mandate/provider/tokens", "mandate/storage",
+		"mandate/templates", "flag", "github.com/spf13/cobra",
 	},
 }
 
@@ -303,6 +311,7 @@ var records = map[string][]string{
 	"handlers/person":   {"Event", "Passkey", "SignedIn", "User"},
 	"handlers/protocol": {"Application", "User"},
 	"handlers/signin":   {"Application", "SignedIn"},
+	"handlers/sites":    {},
 	"handlers/account":  {"FromDocument", "Passkey", "SignedIn", "User"},
 	"handlers/admin":    {"Event", "Group", "Invitation", "SignedIn", "User"},
 	"handlers/clients": {

@@ -56,6 +56,18 @@ func (o *Observer) Arrival(r *http.Request, claimed string) Arrival {
 	}
 }
 
+// FromProxy reports whether a request comes from a trusted proxy. For a stranger it writes a line to the log, in which
+// the operator of a reverse proxy finds the remedy.
+func (o *Observer) FromProxy(r *http.Request) bool {
+	at := peer(r)
+	trusted := o.trusts(at)
+	if !trusted && at.IsValid() {
+		o.strangers.warn(at, o.config.Log, "a request about a site is refused, because TRUSTED_PROXIES does not list its "+
+			"sender: if it is your reverse proxy, add its address there")
+	}
+	return trusted
+}
+
 // peer returns the address at the other end of the connection.
 func peer(r *http.Request) netip.Addr {
 	at, _ := parseHop(r.RemoteAddr)

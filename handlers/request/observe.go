@@ -174,6 +174,6 @@ func (o *Observer) lookAtProxy(r *http.Request) {
 	}
 	at := peer(r)
 	if at.IsValid() && !o.trusts(at) {
-		o.untrusted.warn(at, o.config.Log)
+		o.untrusted.warn(at, o.config.Log, ignored)
 	}
 }

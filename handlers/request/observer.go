@@ -30,6 +30,7 @@ type Observer struct {
 	refusals  refusals
 	inactive  refusals // requests about tokens that are not active
 	untrusted untrusted
+	strangers untrusted
 }
 
 // NewObserver returns an observer.

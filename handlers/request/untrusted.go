@@ -10,7 +10,7 @@ import (
 // reverse proxies have a private address, which strangers have not.
 const mostUntrusted = 10
 
-// untrusted remembers the peers that sent X-Forwarded-For and that TRUSTED_PROXIES does not list. The first
+// untrusted remembers the peers that sent what only a proxy may send, and that TRUSTED_PROXIES does not list. The first
 // warning is for the operator of a reverse proxy: without the setting, all people behind it share one address.
 type untrusted struct {
 	mu    sync.Mutex
@@ -18,8 +18,12 @@ type untrusted struct {
 	count [2]int // of public and of private addresses
 }
 
+// ignored is the warning of a proxy whose X-Forwarded-For is not used.
+const ignored = "X-Forwarded-For is ignored, because TRUSTED_PROXIES does not list its sender: if it is your reverse " +
+	"proxy, add its address there; until then, everybody behind it counts as one client"
+
 // warn writes one line for each peer. Nothing but an address of the network is in it.
-func (u *untrusted) warn(at netip.Addr, log *slog.Logger) {
+func (u *untrusted) warn(at netip.Addr, log *slog.Logger, text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	kind := 0
@@ -34,6 +38,5 @@ func (u *untrusted) warn(at netip.Addr, log *slog.Logger) {
 	}
 	u.peers[at] = true
 	u.count[kind]++
-	log.Warn("X-Forwarded-For is ignored, because TRUSTED_PROXIES does not list its sender: if it is your reverse "+
-		"proxy, add its address there; until then, everybody behind it counts as one client", "peer", at.String())
+	log.Warn(text, "peer", at.String())
 }

@@ -44,7 +44,8 @@ func TestOnlyThreeCommandsCreateADatabase(t *testing.T) {
 			"x",
 			"--grant",
 			"client_credentials",
-		}, "mandate resource add": {"--name", "x"},
+		}, "mandate resource add": {"--name", "x"}, "mandate site add": {"--host", "x"},
+		"mandate site update": {"--host", "x"},
 		"mandate user add": {
 			"--password-stdin",
 		}, "mandate user passwd": {"--password-stdin"}, "mandate keys rotate": {"--kind", "EC"},

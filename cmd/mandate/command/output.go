@@ -38,6 +38,8 @@ var flagOf = map[string]string{
 	"token_format":          "--token-format",
 	"jwt_typ":               "--jwt-typ",
 	"introspectors":         "--introspector",
+	"hosts":                 "--host",
+	"public_paths":          "--public-path",
 	"uses":                  "--uses",
 	"expires":               "--expires",
 	"may":                   "--may",

@@ -78,6 +78,15 @@ func (p *program) root() *cobra.Command {
 			p.resourceDeleteCommand(),
 		),
 		group(
+			"site",
+			"Sites: applications without OpenID Connect, behind a reverse proxy that asks this server",
+			p.siteAddCommand(),
+			p.siteUpdateCommand(),
+			p.siteListCommand(),
+			p.siteShowCommand(),
+			p.siteDeleteCommand(),
+		),
+		group(
 			"keys",
 			"Keys that sign ID tokens and access tokens",
 			p.keysListCommand(),
