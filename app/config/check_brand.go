@@ -24,13 +24,13 @@ func (l *loader) checkBrand() {
 	if l.ok(color) && l.c.Brand.Color != "" && !hexColor.MatchString(l.c.Brand.Color) {
 		l.wrong("must be a colour: # and six hexadecimal digits (#0d5752). In YAML, write it in quotes", color)
 	}
-	for name, raw := range map[string]string{
-		"HELP_URL":    l.c.Brand.HelpURL,
-		"TERMS_URL":   l.c.Brand.TermsURL,
-		"PRIVACY_URL": l.c.Brand.PrivacyURL,
+	for _, page := range []struct{ name, raw string }{
+		{"HELP_URL", l.c.Brand.HelpURL},
+		{"TERMS_URL", l.c.Brand.TermsURL},
+		{"PRIVACY_URL", l.c.Brand.PrivacyURL},
 	} {
-		if l.ok(name) && raw != "" {
-			l.checkPublicPage(name, raw)
+		if l.ok(page.name) && page.raw != "" {
+			l.checkPublicPage(page.name, page.raw)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -583,6 +584,17 @@ func TestConfigAllErrors(t *testing.T) {
 	const want = "LISTENN LOG_LEVEL SESSION_IDLE_SECONDS BASE_URL SHUTDOWN_SECONDS Z OAUTH2_PROVIDER.READ_SCOPE SECRET_KEY"
 	if strings.Join(keys, " ") != want {
 		t.Errorf("got %s\nwant %s", strings.Join(keys, " "), want)
+	}
+}
+
+// Variables have no line, so their messages have the order of the checks.
+func TestConfigErrorsHaveOneOrder(t *testing.T) {
+	for range 20 {
+		_, err := load(t, "", "MANDATE_HELP_URL=x", "MANDATE_TERMS_URL=x", "MANDATE_PRIVACY_URL=x")
+		if got := fmt.Sprint(err); strings.Index(got, "HELP_URL") > strings.Index(got, "TERMS_URL") ||
+			strings.Index(got, "TERMS_URL") > strings.Index(got, "PRIVACY_URL") {
+			t.Fatal(got)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"mandate/testkit"
 )
 
 // full is a listener of a process without file descriptors.
@@ -35,5 +37,21 @@ func TestExhaustedDescriptorsAreLogged(t *testing.T) {
 	_ = server.Serve(&full{})
 	if n := strings.Count(text.String(), "accept4: too many open files"); n != 1 {
 		t.Errorf("the log says it %d times:\n%s", n, text)
+	}
+}
+
+// net/http reports from each connection at the same time. The operator is told once.
+func TestErrorsAtOnce(t *testing.T) {
+	var out bytes.Buffer
+	l := &errorLog{log: slog.New(slog.NewTextHandler(&out, nil))}
+	say := func() {
+		n, err := l.Write([]byte("http: Accept error: too many open files\n"))
+		if n == 0 || err != nil {
+			t.Error(n, err)
+		}
+	}
+	testkit.AtOnce(say, say, say)
+	if got := strings.Count(out.String(), "no connection can be accepted"); got != 1 {
+		t.Errorf("the log says it %d times", got)
 	}
 }

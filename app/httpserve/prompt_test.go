@@ -7,10 +7,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mandate/testkit"
 )
 
 // answered is an answer, when it came, and whether the connection then ended.
@@ -310,5 +313,36 @@ func TestPromptLeavesHTTP2Alone(t *testing.T) {
 	prompt(http.HandlerFunc(func(w http.ResponseWriter, got *http.Request) { called = got == r })).ServeHTTP(nil, r)
 	if !called {
 		t.Error("the request is another one")
+	}
+}
+
+// deadlines counts the deadlines that are set, as those of one connection.
+type deadlines struct {
+	http.ResponseWriter
+	set int
+}
+
+func (d *deadlines) SetReadDeadline(time.Time) error {
+	d.set++
+	return nil
+}
+
+// A proxy's transport closes the content of a request when it has the time, also after the handler has ended: the
+// connection may have its next request by then, whose deadline is another one.
+func TestContentIsClosedAtOnce(t *testing.T) {
+	connection := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	a := &answer{ResponseWriter: connection}
+	a.content = &content{ReadCloser: http.NoBody, answer: a}
+	closing := func() {
+		err := a.content.Close()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	testkit.AtOnce(closing, closing, a.finish)
+	before := connection.set
+	closing()
+	if connection.set != before {
+		t.Error("the next request has the deadline of the one before")
 	}
 }

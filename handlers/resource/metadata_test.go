@@ -2,12 +2,16 @@ package resource
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/testkit"
 )
 
 // described returns an API that describes itself, and its guard.
@@ -209,6 +213,30 @@ func TestProxyMetadata(t *testing.T) {
 		status, body := send(t, server, "GET "+wellKnown+test.path, "Authorization: Bearer read")
 		if status != 200 || (body == "GET /v1"+wellKnown+test.path) != test.reached {
 			t.Errorf("%s, %s: %d %s", test.audience, test.path, status, body)
+		}
+	}
+}
+
+// An API can add a rule while it answers requests.
+func TestScopesAtOnce(t *testing.T) {
+	_, g := newDescribed(t, "https://api.example/v1", func(*GuardConfig) {})
+	published := func() string {
+		w := httptest.NewRecorder()
+		g.described.serve(w, httptest.NewRequest(http.MethodGet, wellKnown+"/v1", nil))
+		return w.Body.String()
+	}
+	added := 0
+	testkit.AtOnce(
+		func() {
+			added++
+			g.described.add([]string{fmt.Sprint("first-", added)})
+		},
+		func() { g.described.add([]string{"second"}) },
+		func() { published() },
+	)
+	for _, scope := range []string{`"first-1"`, `"first-100"`, `"second"`} {
+		if got := published(); strings.Count(got, scope) != 1 {
+			t.Errorf("the scope %s is not there once: %s", scope, got)
 		}
 	}
 }

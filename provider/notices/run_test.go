@@ -103,7 +103,7 @@ func TestOutcomes(t *testing.T) {
 // A message that another node reserves, after this one has found it and before it has a place for it, is left to it.
 func TestReserved(t *testing.T) {
 	n := component(t, "127.0.0.1:1", plain)
-	for range 2 {
+	for range 3 {
 		add(t, n, n.Asked("alice", "", ""))
 	}
 	answered := 0
@@ -118,7 +118,10 @@ func TestReserved(t *testing.T) {
 		return err
 	}
 	var sending sync.WaitGroup
-	_, err := n.sendDue(t.Context(), "", Answers{Reset: answer}, make(chan struct{}, 1), &sending)
+	// A place that is not given back would be waited for without an end.
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	_, err := n.sendDue(ctx, "", Answers{Reset: answer}, make(chan struct{}, 1), &sending)
 	if err != nil {
 		t.Fatal(err)
 	}
