@@ -17,11 +17,10 @@ import (
 	"mandate/storage"
 )
 
-// Check checks a registration against the rules, and against what the application's
-// standing allows. It sets what the profile sets, and replaces the resources by their URIs as they
-// were registered. was is
-// the application before the change. For a new application, was only says who is
-// responsible for it.
+// Check checks a registration against the rules, and against what the standing of the application allows. It changes
+// the registration: it sets what the profile requires, and replaces each resource by its URI as it was registered.
+//
+// was is the application before the change. For a new application it only says who is responsible for it.
 func (p *Clients) Check(
 	ctx context.Context,
 	found *oauth.Invalid,

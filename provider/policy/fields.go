@@ -58,13 +58,14 @@ func changed(c Change) bool {
 	return !reflect.DeepEqual(was, now)
 }
 
-// taken: a requirement is replaced or left out.
+// taken reports whether a change removes a requirement, or replaces it by another one.
 func taken(c Change) bool {
 	was, _ := c.values()
 	return !reflect.ValueOf(was).IsZero() && changed(c)
 }
 
-// emptied returns whether this value is left to the server, which may be weaker.
+// emptied returns a function that reports whether a change replaces this value by none. The setting of the server then
+// applies, which may be weaker.
 func emptied(value string) func(Change) bool {
 	return func(c Change) bool {
 		was, now := c.texts()
@@ -87,7 +88,7 @@ func moreLines(c Change) bool {
 	return !oauth.Covers(oauth.Lines(was), oauth.Lines(now))
 }
 
-// unasked reports whether an application gets other tokens without asking people.
+// unasked reports whether a change gives other values to an application that gets tokens without asking people.
 func unasked(c Change) bool {
 	return (c.now.SkipConsent || ActsAlone(*c.now, GrantTypes(*c.now))) && otherWords(c)
 }
@@ -134,7 +135,7 @@ var applicationFields = []Field{
 	// The order counts: the first is the default.
 	row("resources", changed, unasked, unlimited),
 	fixed("origin"),
-	fixed("metadata"), // it decides nothing
+	fixed("metadata"), // what the application says about itself; people see it
 	row("auth_method", changed, changed, unlimited),
 	row("auth_algorithm", changed, never, unlimited),
 	row("jwks", changed, changed, unlimited),
@@ -176,7 +177,8 @@ func (f Field) beyond(exceeds func(Change) bool) Field {
 	return f
 }
 
-// fixed is a column that no registration changes.
+// fixed is a column whose change weakens nothing: no form has it, and whoever changes it by a request of RFC 7592 gives
+// away nothing by it.
 func fixed(column string) Field { return row(column, never, never, unlimited) }
 
 func silent(column string) Field {

@@ -6,7 +6,7 @@ import (
 	"mandate/storage"
 )
 
-// asked returns the fields for which a question about two versions of an application has the answer yes.
+// asked returns the fields whose function, which question selects, returns true for a change.
 func asked(c Change, question func(Field) func(Change) bool) []Field {
 	var found []Field
 	for _, f := range applicationFields {
