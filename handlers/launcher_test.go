@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider"
 	"mandate/provider/clients"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -54,6 +56,63 @@ func TestStartPageOpensApplications(t *testing.T) {
 	alice.get(t, "/?q=%3Cscript%3E").wants(t, 200, "No application matches", "&lt;script&gt;", `href="/auth/"`)
 	alice.get(t, "/?q="+strings.Repeat("x", 201)).wants(t, 400)
 	root.get(t, "/").wants(t, 200, "App 59", "Your applications")
+}
+
+// Only the named groups register applications. The forms refuse what the pages do not offer.
+func TestRegistrationIsForSomeGroups(t *testing.T) {
+	const refused = "Only some groups may register applications"
+	s := siteWith(t, "", func(c *provider.Config) {
+		c.People.RegistrationGroups = []string{"developers", "no such group"}
+	})
+	s.addPeople(t)
+	alice, root := s.as(t, "alice"), s.as(t, "root")
+	form := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read"}
+	tried := func(status int) {
+		t.Helper()
+		for _, path := range []string{"/o/applications/register/", "/o/applications/register/?kind=website",
+			"/o/applications/programs/", "/o/applications/programs/?for=grafana"} {
+			if got := alice.get(t, path); (got.StatusCode == 403) != (status == 403) {
+				t.Errorf("GET %s: %d", path, got.StatusCode)
+			}
+		}
+		alice.post(t, "/o/applications/register/", form...).wants(t, status)
+		if got := alice.post(t, "/o/applications/programs/", "for", "grafana", "url", "https://g.example"); status == 403 {
+			got.wants(t, 403, refused)
+		}
+	}
+	tried(403)
+	alice.get(t, "/o/applications/").wants(t, 200, refused)
+	if page := alice.get(t, "/account/"); strings.Contains(page.body, `href="/o/applications/"`) {
+		t.Error("the menu has applications")
+	}
+	if page := s.visitor(t).get(t, "/"); strings.Contains(page.body, "/o/applications/register/") {
+		t.Error("a visitor is told to register applications")
+	}
+	root.post(t, "/o/applications/register/", form...).wants(t, 303)
+	u, err := s.provider.People.UserByName(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	join := func(groups ...string) {
+		t.Helper()
+		_, err := s.provider.People.ChangeUser(t.Context(), policy.Operator(), u.ID,
+			func(p *people.Person) { p.Groups = groups })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = s.provider.People.AddGroup(t.Context(), "developers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	join("developers")
+	tried(303)
+	path, _ := registered(t, alice)
+	join()
+	alice.get(t, "/o/applications/").wants(t, 200, "Ledger")
+	alice.get(t, "/").wants(t, 200, "Your applications")
+	alice.post(t, path+"delete/").wants(t, 303)
+	tried(403)
 }
 
 // An address that an earlier release stored, or somebody wrote into the database, leads nowhere.

@@ -70,6 +70,12 @@ func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 // siteOver is an emptySite whose provider has configured resources.
 func siteOver(t *testing.T, path string, apis []resources.Registration, change ...func(*Config)) *site {
 	t.Helper()
+	return siteWith(t, path, func(c *provider.Config) { c.Resources.Configured = apis }, change...)
+}
+
+// siteWith is an emptySite whose provider has other settings.
+func siteWith(t *testing.T, path string, settings func(*provider.Config), change ...func(*Config)) *site {
+	t.Helper()
 	ctx := t.Context()
 	store, _ := storagetest.Open(t)
 	s := &site{Server: httptest.NewUnstartedServer(nil), store: store, log: &logged{}}
@@ -83,7 +89,7 @@ func siteOver(t *testing.T, path string, apis []resources.Registration, change .
 	for _, f := range change {
 		f(&config)
 	}
-	s.provider, err = provider.New(ctx, provider.Config{
+	c := provider.Config{
 		Issuer:    s.base + "/o",
 		ServerKey: bytes.Repeat([]byte{7}, 32),
 		Settings: policy.Settings{
@@ -98,11 +104,12 @@ func siteOver(t *testing.T, path string, apis []resources.Registration, change .
 			OpenID:                  config.OpenID,
 		},
 		Authorize: authorize.Config{CodeLifetime: time.Minute, PushedLifetime: time.Minute},
-		Resources: resources.Config{Configured: apis},
 		People:    people.Config{SessionLifetime: time.Hour},
 		Device:    device.Config{Lifetime: 10 * time.Minute},
 		Hashing:   limits.Config{Cost: password.Cost{MemoryKiB: 64, Iterations: 1}},
-	}, store, log)
+	}
+	settings(&c)
+	s.provider, err = provider.New(ctx, c, store, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package templates
 type Frame struct {
 	Title    string // of the document; empty: the page uses its own title
 	Username string // the signed-in person; empty if nobody is signed in
+	OnlyUses bool   // the person may not register applications, so the navigation has none
 	Admin    bool   // shows the administrators' part of the navigation
 	ReadOnly bool   // the reader may change nothing of what administrators see
 	Notice   string // a message of success, shown once at the top

@@ -14,6 +14,7 @@ type Home struct {
 	SignedOut                              bool          // the session has just ended in this browser
 	Elsewhere                              *ServerButton // the person can sign out there too
 	NoAccount                              bool          // nobody can sign in yet
+	Restricted                             bool          // not everybody may register applications
 }
 
 // Tile leads to an application of somebody else. Its logo is a picture of this server; empty: it has none.

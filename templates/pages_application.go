@@ -10,6 +10,7 @@ type Applications struct {
 	Selected  bool     // the list contains only what a search or a filter selects
 	ShowOwner bool
 	Pager     Pager
+	Registers bool // the reader may register applications
 }
 
 // Filter is a list of choices of which a list shows one. ID is the name of the parameter.

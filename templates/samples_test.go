@@ -403,7 +403,7 @@ func developerSamples() []sample {
 		"Authorization code, refresh token", "bob", "3 March 2026, 14:00 UTC", false, false}
 	owned := []OwnedApplication{{"1", "Holiday Planner", "Yx3vQm8Zr1TtK0pLw5NcBg", "/o/applications/1/", false, true, ""},
 		{"2", long, "nightly-import", "/o/applications/2/", true, false, ""}}
-	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Pager: Pager{Page: 1, Pages: 1, Total: 1}}
+	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Registers: true, Pager: Pager{1, 1, 1, "", ""}}
 	all := Applications{Frame: admin, TokensURL: "/admin/registration-tokens/", ShowOwner: true, Query: "plan",
 		Selected: true, Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
 	all.Filters = []Filter{{"standing", "Responsible",
@@ -627,12 +627,13 @@ func developerSamples() []sample {
 	return []sample{
 		{"applications", list},
 		{"applications-admin", all},
-		{"applications-empty", Applications{Frame: alice}},
+		{"applications-empty", Applications{Frame: alice, Registers: true}},
+		{"applications-empty-refused", Applications{Frame: alice}},
 		{"applications-nothing-found", Applications{Frame: alice, Query: "zebra", Selected: true}},
 		{"applications-hostile",
 			Applications{nasty, "/t", []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile, true, true}},
 				hostile, []Filter{{"standing", hostile, []Option{{hostile, hostile, hostile, true}}}}, true, true,
-				Pager{2, 3, 50, "?page=1", "?page=3"}}},
+				Pager{2, 3, 50, "?page=1", "?page=3"}, true}},
 		{"application-form", form},
 		{"application-form-wrong", wrong},
 		{"application-form-unanswered", unanswered},

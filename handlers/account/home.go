@@ -29,6 +29,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 			page.Notice = ""
 			page.Elsewhere = s.elsewhere(r)
 		}
+		page.Restricted = s.Provider.People.RestrictsRegistration()
 		page.NoAccount, err = s.Provider.People.NoAccount(r.Context())
 		if err != nil {
 			return err

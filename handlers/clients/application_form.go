@@ -22,7 +22,7 @@ import (
 // registerPage lets a person choose the kind of application, and then shows the form of
 // that kind. Below the choice is the form with all fields.
 func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.Entitled(r)
+	who, err := s.registrant(r)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *server) registrationForm(
 // register registers an application. It redirects to the page of the application,
 // which shows the client secret.
 func (s *server) register(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.Entitled(r)
+	who, err := s.registrant(r)
 	if err != nil {
 		return err
 	}

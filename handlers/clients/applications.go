@@ -56,6 +56,10 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if page.ShowOwner {
 		page.Filters = filters(l)
 	}
+	page.Registers, err = s.Provider.People.MayRegister(r.Context(), who.User)
+	if err != nil {
+		return err
+	}
 	if page.ShowOwner && s.Config.Registration {
 		page.TokensURL = s.Path(web.InitialTokensPath)
 	}

@@ -29,7 +29,7 @@ const anotherWebsite = "website"
 
 // programs lists the programs that a search finds, or shows the form of one.
 func (s *server) programs(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.Entitled(r)
+	who, err := s.registrant(r)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *server) questions(
 // registerProgram registers an application for a program. It redirects to the page of the application, which shows the
 // settings of the program, with the client secret once.
 func (s *server) registerProgram(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.Entitled(r)
+	who, err := s.registrant(r)
 	if err != nil {
 		return err
 	}

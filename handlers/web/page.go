@@ -127,6 +127,9 @@ func (s *Site) Frame(r *http.Request, title string) templates.Frame {
 	f := templates.Frame{Title: title, Notice: s.notice(r)}
 	who, err := s.SignedIn(r)
 	if err == nil && who != nil {
+		// If the groups cannot be read, the page of applications says so.
+		may, err := s.Provider.People.MayRegister(r.Context(), who.User)
+		f.OnlyUses = err == nil && !may && !who.User.Auditor
 		f.Username, f.Admin = who.User.Username, who.User.Administrator || who.User.Auditor
 		f.ReadOnly = !who.User.Administrator
 	}

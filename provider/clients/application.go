@@ -33,6 +33,12 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 			Description: "Sign in to register an application.",
 		}
 	}
+	if !actor.IsOperator() {
+		err := p.people.MustRegister(ctx, actor.Person())
+		if err != nil {
+			return nil, err
+		}
+	}
 	a := NewApplication(actor)
 	a.Program = r.Program
 	found := &oauth.Invalid{}

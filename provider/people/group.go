@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -15,6 +16,31 @@ import (
 func (p *People) GroupsOf(ctx context.Context, id string) ([]string, error) {
 	names, err := p.store.GroupsOf(ctx, id)
 	return names, oauth.Stored(err)
+}
+
+// RestrictsRegistration reports whether only some groups may register applications.
+func (p *People) RestrictsRegistration() bool { return len(p.config.RegistrationGroups) > 0 }
+
+// MayRegister reports whether a person may register applications. A name in the setting that no group has lets nobody
+// register any.
+func (p *People) MayRegister(ctx context.Context, u storage.User) (bool, error) {
+	if u.Administrator || !p.RestrictsRegistration() {
+		return true, nil
+	}
+	names, err := p.GroupsOf(ctx, u.ID)
+	return slices.ContainsFunc(names, func(name string) bool {
+		return slices.Contains(p.config.RegistrationGroups, name)
+	}), err
+}
+
+// MustRegister returns an Error with status 403 unless a person may register applications.
+func (p *People) MustRegister(ctx context.Context, u storage.User) error {
+	may, err := p.MayRegister(ctx, u)
+	if err == nil && !may {
+		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "",
+			"Only some groups may register applications on this server, and you are in none of them. Ask an administrator.")
+	}
+	return err
 }
 
 // Groups returns all groups.

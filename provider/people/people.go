@@ -52,6 +52,10 @@ type Config struct {
 	//
 	// If the list is empty, every domain is allowed.
 	SignUpDomains []string `key:"SIGN_UP_ALLOWED_DOMAINS" default:"[]"`
+	// RegistrationGroups are the groups whose members may register applications on the pages of this server.
+	//
+	// If the list is empty, everybody may. Administrators always may. What a person has registered stays, and works.
+	RegistrationGroups []string `key:"REGISTRATION_ALLOWED_GROUPS" default:"[]"`
 	// InvitationLifetime is the number of seconds for which an invitation works, unless the inviter says otherwise.
 	InvitationLifetime time.Duration `key:"INVITATION_EXPIRE_SECONDS" default:"604800" min:"60" max:"31536000"`
 	// Servers are other OpenID Providers with which people [sign in](sign-in.md#with-another-server).
