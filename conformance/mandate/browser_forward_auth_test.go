@@ -17,7 +17,8 @@ import (
 	"mandate/testkit/port"
 )
 
-// guardingProxy starts a reverse proxy with the configuration of docs/forward-auth.md, for https at an address of this machine.
+// guardingProxy starts a reverse proxy with the configuration of docs/forward-auth.md, for https at an address of this
+// machine.
 type guardingProxy struct {
 	kind    string // of the block in the page
 	program string
