@@ -26,6 +26,7 @@ var eventless = map[string]string{
 	"AnswerMail":                    "each link has its event",
 	"AnswerSignUp":                  "a request that strangers repeat; the account is an event",
 	"EndTurn":                       "the clean-up of one node for all",
+	"SweepExcluded":                 "it follows from the change of the application, which is an event",
 	"TakeTurn":                      "the clean-up of one node for all",
 	"EndOldSessions":                "their time is over",
 	"EndUnusedApplications":         "each application has its event",

@@ -101,7 +101,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	}
 	app, s := f.app(), f.login("alice")
 	stored := func() (string, string) {
-		grant, err := f.store.GrantByCode(t.Context(), seal.Digest(f.code(app, s)))
+		grant, err := f.store.GrantByCode(t.Context(), seal.Digest(f.code(app, s)), time.Now().Unix())
 		if err != nil {
 			t.Fatal(err)
 		}

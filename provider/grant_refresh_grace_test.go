@@ -136,7 +136,7 @@ func TestRefreshGrace(t *testing.T) {
 	bubble(
 		"only the token leads to the one that takes its place",
 		func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
-			token, err := f.store.TokenByDigest(t.Context(), seal.Digest(first.RefreshToken))
+			token, err := f.store.TokenByDigest(t.Context(), seal.Digest(first.RefreshToken), oauth.Now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mandate/provider/access"
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/clock"
@@ -40,6 +41,7 @@ import (
 type Provider struct {
 	Keys           *keys.Ring
 	People         *people.People
+	Access         *access.Access
 	Passkeys       *people.Passkeys
 	Identities     *people.Identities
 	Invitations    *people.Invitations
@@ -129,6 +131,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	sealers := people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors,
 		SignIns: p.sealers.signIns}
 	p.People = people.New(config.people(), p.Rules, store, p.limits, p.Notices, sealers, setup, log)
+	p.Access = access.New(p.Rules, store, p.People)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
@@ -206,15 +209,15 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		config.logout(), p.Rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, p.People.Ended, log,
 	)
 	p.Authorizations = authorize.New(
-		config.authorize(p.People.ACRValues()), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs,
-		p.sealers.tickets,
+		config.authorize(p.People.ACRValues()), p.Rules, store, p.limits, p.Clients, p.Access, p.Tokens, p.Resources,
+		p.Proofs, p.sealers.tickets,
 	)
 	p.Grants = grant.New(
 		config.Grant, p.Rules, store, p.limits, p.People, p.Clients, p.Tokens,
 		p.Resources, p.Proofs, log,
 	)
 	p.Devices = device.New(
-		config.device(), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets,
+		config.device(), p.Rules, store, p.limits, p.Clients, p.Access, p.Tokens, p.Resources, userCodes, p.sealers.tickets,
 	)
 	p.Sites = sites.New(sites.Config{Issuer: config.Issuer, OpenID: config.OpenID}, store, p.Clients, p.People, p.Keys,
 		p.sealers.sites, p.changes)

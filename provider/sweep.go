@@ -51,15 +51,25 @@ func (p *Provider) rightForOthers() bool { return p.store.Embedded() || p.clock.
 func (p *Provider) sweepBatch(ctx context.Context, at int64) (int64, error) {
 	batch := p.config.SweepBatch
 	old, err := p.store.EndOldSessions(ctx, at, p.People.IdleSince(at), batch)
-	if old > 0 {
-		p.Logouts.NotifyNow()
-	}
 	var n int64
 	if err == nil {
 		n, err = p.store.Sweep(ctx, at, batch)
 	}
 	if err == nil {
 		_, err = p.Clients.EndUnused(ctx, at, batch)
+	}
+	if err == nil {
+		var ended int64
+		ended, err = p.People.EndMemberships(ctx, at, batch)
+		old = max(old, ended)
+	}
+	if err == nil {
+		var looked int64
+		looked, err = p.store.SweepExcluded(ctx, at, batch)
+		old = max(old, looked)
+	}
+	if old > 0 {
+		p.Logouts.NotifyNow()
 	}
 	if err == nil {
 		err = p.store.SweepDeletedApplications(ctx, deletedBatch*batch)

@@ -31,7 +31,7 @@ func TestNewPasswordEndsWhatWasAllowedInOtherSessions(t *testing.T) {
 			}
 			found := map[string]bool{}
 			for name, code := range codes {
-				_, err := w.GrantByCode(t.Context(), code)
+				_, err := w.GrantByCode(t.Context(), code, at)
 				found[name] = err == nil
 			}
 			if diff := cmp.Diff(want, found); diff != "" {

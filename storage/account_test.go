@@ -66,7 +66,7 @@ func rowsOf(t *testing.T, s *Store, userID string) map[string]int {
 	must(t, s.write.SelectContext(t.Context(), &digests, `SELECT t.digest FROM tokens t JOIN grants g ON g.id = t.grant_id
 		WHERE g.user_id = $1`, userID))
 	for _, digest := range digests {
-		_, err := s.TokenByDigest(t.Context(), digest)
+		_, err := s.TokenByDigest(t.Context(), digest, at)
 		if err == nil {
 			rows["live tokens"]++
 		}
@@ -207,7 +207,7 @@ func TestDeletedPersonsApplicationsStayWithoutOwner(t *testing.T) {
 		if diff := cmp.Diff(2, rowsOf(t, w.Store, bob.ID)["grants"]); diff != "" {
 			t.Error(diff)
 		}
-		groups, err := w.Groups(t.Context())
+		groups, err := w.Groups(t.Context(), at)
 		must(t, err)
 		if !slices.Equal(groups, []Group{{"staff", 1}}) {
 			t.Errorf("groups are %+v", groups)
@@ -220,10 +220,10 @@ func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 		alice, a, _ := w.scene(t, "alice")
 		must(t, w.DisableUser(t.Context(), alice.ID, at))
 		slipped := w.family(t, alice.ID, a.ID) // a grant that started earlier is stored afterwards
-		_, err := w.TokenByDigest(t.Context(), slipped.access)
+		_, err := w.TokenByDigest(t.Context(), slipped.access, at)
 		is(t, "token while disabled", err, ErrNotFound)
 		must(t, w.UpdateUser(t.Context(), alice, nil, nil, Beside{}))
-		_, err = w.TokenByDigest(t.Context(), slipped.access)
+		_, err = w.TokenByDigest(t.Context(), slipped.access, at)
 		is(t, "token when active again", err, ErrNotFound)
 	})
 }

@@ -86,6 +86,10 @@ type Application struct {
 	ClaimsInIDToken string `db:"claims_in_id_token" administrators:"on"`
 	// where a person opens it; empty: no page lists it
 	LaunchURL string `db:"launch_url"`
+	// the names of groups by line: whose members may use it (empty: everybody), and whose may not
+	AllowedGroups string `db:"allowed_groups"`
+	DeniedGroups  string `db:"denied_groups"`
+	NobodyNew     bool   `db:"nobody_new"` // only people who give it access already may use it
 	// the program for which it was registered; it never changes
 	Program           string `db:"program" written:"once"`
 	LastUsedAt        int64  `db:"last_used_at" written:"never"` // 0: never; see NoteUses
@@ -141,6 +145,7 @@ var (
 		`, registration_digest = NULL, version = version + 1,
 		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
 		WHERE id = :id AND secret = :was.secret AND ` + undecided(columnsOfApplication, applicationPKCE) + `
+		AND allowed_groups = :was.allowed_groups AND denied_groups = :was.denied_groups AND nobody_new = :was.nobody_new
 		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '')
 			AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`
 	withdrawDecisions = withdrawn(columnsOfApplication, applicationPKCE)
@@ -166,6 +171,9 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 			return err
 		}
 		_, err = t.exec(statement, values...)
+		if err == nil {
+			err = t.narrow(Application{}, a)
+		}
 		return err
 	})
 }
@@ -296,7 +304,14 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 	if err != nil {
 		return err
 	}
-	return s.changeApplication(ctx, a.ID, statement, values...)
+	return s.atomically(ctx, func(t tx) error {
+		t.changed(OfApplication, a.ID)
+		err := t.one(statement, values...)
+		if err == nil {
+			err = t.narrow(was, a)
+		}
+		return err
+	})
 }
 
 // AssignApplication changes the owner of an application (nil: no owner) and who is

@@ -265,7 +265,7 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		is(t, "its consent", err, ErrNotFound)
 		_, err = w.Consent(t.Context(), alice.ID, b.ID)
 		is(t, "another application's consent", err, nil)
-		_, err = w.GrantByCode(t.Context(), *stays.CodeDigest)
+		_, err = w.GrantByCode(t.Context(), *stays.CodeDigest, at)
 		is(t, "another application's grant", err, nil)
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE application_id = $1`, a.ID); n != 1 {
 			t.Errorf("%d grants of it are left, which expire later", n)

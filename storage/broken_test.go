@@ -39,7 +39,7 @@ func TestTransactionWhoseConnectionBreaksBeforeItsCommitIsRunAgain(t *testing.T)
 				pair := newPair(g.ID)
 				proxy.Rule(once(statement, action))
 				is(t, statement, w.AddGrantWithTokens(t.Context(), g, pair, alice.Password), nil)
-				if _, err := w.TokenByDigest(t.Context(), pair[1].Digest); err != nil {
+				if _, err := w.TokenByDigest(t.Context(), pair[1].Digest, at); err != nil {
 					t.Errorf("%s: its token: %v", statement, err)
 				}
 			}
@@ -112,7 +112,7 @@ func TestExchangeWhoseAnswerIsLostIsNotTakenForAnotherOne(t *testing.T) {
 					err = nil
 				}
 				is(t, name, err, nil)
-				_, err = w.TokenByDigest(t.Context(), pair[0].Digest)
+				_, err = w.TokenByDigest(t.Context(), pair[0].Digest, at)
 				is(t, name+": its token", err, nil)
 				if name != "KeepRefresh" {
 					is(t, name+" with other tokens", exchange(f, g, newPair(f.ID)), ErrSpent)
@@ -144,7 +144,7 @@ func TestReadWhoseConnectionBreaksIsReadAgain(t *testing.T) {
 	for _, action := range []postgrestest.Action{postgrestest.Cut, postgrestest.Swallow} {
 		for range 2 {
 			proxy.Rule(once("SELECT", action))
-			_, err := w.TokenByDigest(t.Context(), f.access)
+			_, err := w.TokenByDigest(t.Context(), f.access, at)
 			is(t, "TokenByDigest", err, nil)
 		}
 	}

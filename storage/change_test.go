@@ -132,7 +132,7 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 			} else {
 				f = w.looseFamily(t, u.ID, a.ID)
 			}
-			before, err := w.TokenByDigest(t.Context(), f.access)
+			before, err := w.TokenByDigest(t.Context(), f.access, at)
 			must(t, err)
 			client, err := w.ApplicationByClientID(t.Context(), a.ClientID)
 			must(t, err)
@@ -140,7 +140,7 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 			there.take()
 			must(t, endings(w, u, a, f, n)[name](t.Context()))
 			told := here.take()
-			after, err := w.TokenByDigest(t.Context(), f.access)
+			after, err := w.TokenByDigest(t.Context(), f.access, at)
 			if (err != nil || !reflect.DeepEqual(before, after)) && !touches(told, ofToken(before)) {
 				t.Errorf("%s changes a token of a family (bound to a session: %t), and notifies only of %v", name, bound, told)
 			}
@@ -177,12 +177,12 @@ func TestEndOfAKeptFamilyIsTold(t *testing.T) {
 		must(t, w.AddGrant(t.Context(), g, "", ""))
 		must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
 		must(t, w.EndSession(t.Context(), u.ID, n.ID, at, true))
-		kept, err := w.TokenByDigest(t.Context(), pair[0].Digest)
+		kept, err := w.TokenByDigest(t.Context(), pair[0].Digest, at)
 		must(t, err)
 		here := listenTo(w.Store)
 		_, err = w.EndSessions(t.Context(), u.ID, at)
 		must(t, err)
-		_, err = w.TokenByDigest(t.Context(), pair[0].Digest)
+		_, err = w.TokenByDigest(t.Context(), pair[0].Digest, at)
 		is(t, "TokenByDigest", err, ErrNotFound)
 		if told := here.take(); !touches(told, ofToken(kept)) {
 			t.Errorf("notified only of %v", told)

@@ -272,7 +272,7 @@ func TestRevokeConsentNeedsOnlyOneOfConsentAndFamily(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, f := w.scene(t, "alice")
 		is(t, "family only", w.RevokeConsent(t.Context(), alice.ID, a.ID), nil)
-		_, err := w.TokenByDigest(t.Context(), f.access)
+		_, err := w.TokenByDigest(t.Context(), f.access, at)
 		is(t, "the token", err, ErrNotFound)
 		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at, 0})
 		is(t, "consent only", w.RevokeConsent(t.Context(), alice.ID, a.ID), nil)

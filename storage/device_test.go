@@ -83,20 +83,21 @@ func TestPollOfADeviceIsEarlyOrInTime(t *testing.T) {
 
 func TestOnlyAPendingRequestOfTheApplicationIsPolled(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
+		app := w.application(t, "app").ID
 		alice := w.person(t, "alice")
 		w.goesOn(t, "session of "+alice.ID, alice.ID)
-		d, approved, denied := w.device(t, "app"), w.device(t, "app"), w.device(t, "app")
+		d, approved, denied := w.device(t, app), w.device(t, app), w.device(t, app)
 		must(t, w.ApproveDevice(t.Context(), approvalOf(approved, alice.ID), ""))
 		must(t, w.DenyDevice(t.Context(), denied.Digest, at))
 		for what, poll := range map[string]struct {
 			digest, application string
 			now                 int64
 		}{
-			"unknown":             {"unknown", "app", at},
+			"unknown":             {"unknown", app, at},
 			"another application": {d.Digest, "other", at},
-			"expired":             {d.Digest, "app", d.CodesEnd()},
-			"approved":            {approved.Digest, "app", at},
-			"denied":              {denied.Digest, "app", at},
+			"expired":             {d.Digest, app, d.CodesEnd()},
+			"approved":            {approved.Digest, app, at},
+			"denied":              {denied.Digest, app, at},
 		} {
 			_, err := w.PollDevice(t.Context(), poll.digest, poll.application, poll.now)
 			is(t, what, err, ErrNotFound)
@@ -154,9 +155,10 @@ func TestConcurrentPollsOfDevices(t *testing.T) {
 
 func TestRequestOfADeviceIsDecidedOnce(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
+		app := w.application(t, "app").ID
 		alice, stores := w.person(t, "alice"), w.pair(t)
 		w.goesOn(t, "session of "+alice.ID, alice.ID)
-		d := w.device(t, "app")
+		d := w.device(t, app)
 		decided := 0
 		for _, err := range race(32, func(i int) error {
 			if i%2 == 0 {
@@ -175,7 +177,7 @@ func TestRequestOfADeviceIsDecidedOnce(t *testing.T) {
 		}
 		read, err := w.DeviceByCode(t.Context(), d.Digest)
 		must(t, err)
-		_, err = w.GrantByCode(t.Context(), d.Digest)
+		_, err = w.GrantByCode(t.Context(), d.Digest, at)
 		if has := err == nil; has != (read.State == DeviceApproved) {
 			t.Errorf("the request is %s, and there is a grant: %v", read.State, has)
 		}
@@ -184,8 +186,9 @@ func TestRequestOfADeviceIsDecidedOnce(t *testing.T) {
 
 func TestApprovalNeedsAPendingRequestAndASession(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
+		app := w.application(t, "app").ID
 		alice := w.person(t, "alice")
-		d := w.device(t, "app")
+		d := w.device(t, app)
 		is(t, "without the session", w.ApproveDevice(t.Context(), approvalOf(d, alice.ID), ""), ErrSpent)
 		read, err := w.DeviceByCode(t.Context(), d.Digest)
 		must(t, err)

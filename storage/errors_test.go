@@ -72,7 +72,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 			return s.DeleteIdentity(ctx, newIdentity("x"), Ways{}, nil)
 		},
 		"SetMappedGroups": func(ctx context.Context) error {
-			return drop(s.SetMappedGroups(ctx, "x", []string{"x"}, nil))
+			return drop(s.SetMappedGroups(ctx, "x", []string{"x"}, nil, at))
 		},
 		"AddPasskey":    func(ctx context.Context) error { return s.AddPasskey(ctx, newPasskey("x"), Renewal{}, 1) },
 		"Passkey":       func(ctx context.Context) error { return drop(s.Passkey(ctx, "x")) },
@@ -109,9 +109,18 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"WasUsername":              func(ctx context.Context) error { return drop(s.WasUsername(ctx, "x")) },
 		"HasUsers":                 func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },
 		"DeleteApplication":        func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
-		"MembersOf":                func(ctx context.Context) error { return drop(s.MembersOf(ctx, "x")) },
+		"MembersOf":                func(ctx context.Context) error { return drop(s.MembersOf(ctx, "x", at)) },
 		"RenameGroup":              func(ctx context.Context) error { return s.RenameGroup(ctx, "x", "y") },
-		"DeleteGroup":              func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
+		"EndMemberships":           func(ctx context.Context) error { return drop(s.EndMemberships(ctx, at, 1, Event{})) },
+		"SetMembership":            func(ctx context.Context) error { return s.SetMembership(ctx, "x", "x", 0, at) },
+		"SweepExcluded":            func(ctx context.Context) error { return drop(s.SweepExcluded(ctx, at, 1)) },
+		"TemporaryMemberships": func(ctx context.Context) error {
+			return drop(s.TemporaryMemberships(ctx, "x", "x", at))
+		},
+		"UsableBy":    func(ctx context.Context) error { return drop(s.UsableBy(ctx, "x", at)) },
+		"UsersOf":     func(ctx context.Context) error { return drop(s.UsersOf(ctx, "x", at, 0, 1)) },
+		"HasUsed":     func(ctx context.Context) error { return drop(s.HasUsed(ctx, "x", "x", at)) },
+		"DeleteGroup": func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
 		"DeleteUser": func(ctx context.Context) error {
 			return s.DeleteUser(ctx, "x", at, Handover{Responsible: ByOperator})
 		},
@@ -124,9 +133,9 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"EndSessions":    func(ctx context.Context) error { return drop(s.EndSessions(ctx, "x", at)) },
 		"ForgetLogin":    func(ctx context.Context) error { return s.ForgetLogin(ctx, Login{}) },
 		"EndSession":     func(ctx context.Context) error { return s.EndSession(ctx, "x", "x", at, false) },
-		"GrantByCode":    func(ctx context.Context) error { return drop(s.GrantByCode(ctx, "x")) },
-		"Groups":         func(ctx context.Context) error { return drop(s.Groups(ctx)) },
-		"GroupsOf":       func(ctx context.Context) error { return drop(s.GroupsOf(ctx, "x")) },
+		"GrantByCode":    func(ctx context.Context) error { return drop(s.GrantByCode(ctx, "x", at)) },
+		"Groups":         func(ctx context.Context) error { return drop(s.Groups(ctx, at)) },
+		"GroupsOf":       func(ctx context.Context) error { return drop(s.GroupsOf(ctx, "x", at)) },
 		"Resources":      func(ctx context.Context) error { _, err := s.Resources(ctx); return err },
 		"AddResource":    func(ctx context.Context) error { return s.AddResource(ctx, Resource{Key: "x"}, 10) },
 		"UpdateResource": func(ctx context.Context) error { return s.UpdateResource(ctx, Resource{Key: "x"}) },
@@ -134,7 +143,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddInitialToken": func(ctx context.Context) error {
 			return s.AddInitialToken(ctx, InitialToken{Digest: "x", ID: "x", ByOperator: true}, 10)
 		},
-		"RefreshTokenByDigest": func(ctx context.Context) error { return drop(s.RefreshTokenByDigest(ctx, "x")) },
+		"RefreshTokenByDigest": func(ctx context.Context) error { return drop(s.RefreshTokenByDigest(ctx, "x", at)) },
 		"InitialTokenByDigest": func(ctx context.Context) error { return drop(s.InitialTokenByDigest(ctx, "x")) },
 		"InitialTokens":        func(ctx context.Context) error { return drop(s.InitialTokens(ctx)) },
 		"DeleteInitialToken":   func(ctx context.Context) error { return s.DeleteInitialToken(ctx, "x") },
@@ -161,7 +170,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"TokenOfApplication": func(ctx context.Context) error {
 			return drop(s.TokenOfApplication(ctx, "x", "x", 0))
 		},
-		"TokenOfGrant": func(ctx context.Context) error { return drop(s.TokenOfGrant(ctx, "x")) },
+		"TokenOfGrant": func(ctx context.Context) error { return drop(s.TokenOfGrant(ctx, "x", at)) },
 		"Keys":         func(ctx context.Context) error { return drop(s.Keys(ctx, at)) },
 		"Migrate":      func(ctx context.Context) error { return drop(s.Migrate(ctx)) },
 		"Pending":      func(ctx context.Context) error { return drop(s.Pending(ctx)) },
@@ -224,7 +233,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"SweepEvents":       func(ctx context.Context) error { return drop(s.SweepEvents(ctx, at, 1)) },
 		"Setting":           func(ctx context.Context) error { return drop(s.Setting(ctx, "x")) },
 		"Sweep":             func(ctx context.Context) error { return drop(s.Sweep(ctx, at, 1)) },
-		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x")) },
+		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x", at)) },
 		"TouchSession":      func(ctx context.Context) error { return s.TouchSession(ctx, "x", at, 60) },
 		"UpdateApplication": func(ctx context.Context) error { return s.UpdateApplication(ctx, a, a) },
 		"UpdateUser":        func(ctx context.Context) error { return s.UpdateUser(ctx, u, nil, nil, Beside{}) },
@@ -323,7 +332,7 @@ func TestStoreRecoversWhenPostgreSQLIsBack(t *testing.T) {
 	for name, stop := range map[string]func(testing.TB){"stopped": server.Stop, "crashed": server.Crash} {
 		f := w.family(t, alice.ID, a.ID)
 		for _, err := range race(64, func(int) error { // opens all connections of the pool
-			_, err := w.TokenByDigest(t.Context(), f.access)
+			_, err := w.TokenByDigest(t.Context(), f.access, at)
 			return err
 		}) {
 			must(t, err)
@@ -342,7 +351,7 @@ func TestStoreRecoversWhenPostgreSQLIsBack(t *testing.T) {
 			if i%2 == 0 {
 				return w.AddToken(t.Context(), newPair(f.ID)[0])
 			}
-			_, err := w.TokenByDigest(t.Context(), f.access)
+			_, err := w.TokenByDigest(t.Context(), f.access, at)
 			return err
 		}) {
 			is(t, name+": back again", err, nil)
@@ -357,7 +366,7 @@ func TestStoreSurvivesARestartThatNobodyNoticed(t *testing.T) {
 	alice, a, f := w.scene(t, "alice")
 	for _, restart := range []func(testing.TB){server.Stop, server.Crash} {
 		for _, err := range race(64, func(int) error { // leaves idle connections
-			_, err := w.TokenByDigest(t.Context(), f.access)
+			_, err := w.TokenByDigest(t.Context(), f.access, at)
 			return err
 		}) {
 			must(t, err)
@@ -372,7 +381,7 @@ func TestStoreSurvivesARestartThatNobodyNoticed(t *testing.T) {
 				g := newGrant(alice.ID, a.ID)
 				return w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), alice.Password)
 			}
-			_, err := w.TokenByDigest(t.Context(), f.access)
+			_, err := w.TokenByDigest(t.Context(), f.access, at)
 			return err
 		}) {
 			is(t, "the first calls after it", err, nil)
@@ -388,7 +397,7 @@ func TestTextThatTheDatabaseCannotHoldIsInNoRecord(t *testing.T) {
 			is(t, "ApplicationByClientID", err, ErrNotFound)
 			_, err = w.UserByKey(t.Context(), text)
 			is(t, "UserByKey", err, ErrNotFound)
-			_, err = w.TokenByDigest(t.Context(), text)
+			_, err = w.TokenByDigest(t.Context(), text, at)
 			is(t, "TokenByDigest", err, ErrNotFound)
 		}
 	})

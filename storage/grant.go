@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
@@ -33,10 +34,11 @@ type Grant struct {
 	ChargedTo  *string `db:"charged_to"` // the quota that this grant counts against
 	Generation int64   `db:"generation"` // that of the application for which it was made
 	// the thumbprint of the key to which the code is bound (RFC 9449 §10); empty: to none
-	DPoPKey    string `db:"dpop_jkt"`
-	AMR        string `db:"amr"`         // the methods of the login, separated by spaces
-	ACR        string `db:"acr"`         // the strength of the login, as the tokens name it
-	UserActive bool   `db:"user_active"` // only read, never written
+	DPoPKey string `db:"dpop_jkt"`
+	AMR     string `db:"amr"` // the methods of the login, separated by spaces
+	ACR     string `db:"acr"` // the strength of the login, as the tokens name it
+	// UserMay: the account is active, and may use the application. It is only read, never written.
+	UserMay bool `db:"user_may"`
 
 	// Consent is the consent of the person on which the grant relies, as it was when it allowed the grant. nil: it relies
 	// on none. It is used, and never read.
@@ -51,9 +53,14 @@ const (
 	`
 	grantValues = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ` +
 		`$16, $17, $18, $19, $20, $21, $22, $23, $24`
-	insertGrant     = intoGrants + `VALUES (` + grantValues + `)`
-	insertConsented = intoGrants + `SELECT ` + grantValues + ` FROM consents
-		WHERE application_id = $3 AND user_id = $4 AND generation = $21 AND scope = $25 AND resource = $26`
+)
+
+// The statements store a grant only if the person may use the application.
+var (
+	insertGrant = intoGrants + `SELECT ` + grantValues + ` FROM applications a, users u WHERE a.id = $3 AND u.id = $4
+		AND ` + mayBegin("$8")
+	insertConsented = insertGrant + ` AND EXISTS (SELECT 1 FROM consents WHERE application_id = $3 AND user_id = $4
+		AND generation = $21 AND scope = $25 AND resource = $26)`
 )
 
 // ErrRevoked means that the consent on which a grant relies was revoked, or that it is another one by now.
@@ -70,7 +77,8 @@ func (g Grant) values() []any {
 // notification; owner is then the application's owner. A non-empty request is the digest of
 // the pushed request that the grant answers. It is marked as used together with the grant;
 // AddGrant returns ErrNotFound and stores nothing if it was used already, or has expired. It returns ErrRevoked if
-// the grant relies on a consent, and what is stored is not that one any more.
+// the grant relies on a consent, and what is stored is not that one any more, and ErrExcluded if the person may not use
+// the application.
 func (s *Store) AddGrant(ctx context.Context, g Grant, owner, request string) error {
 	return s.atomically(ctx, func(t tx) error {
 		if request != "" {
@@ -92,7 +100,10 @@ func (t tx) addGrant(g Grant, owner string) error {
 	if g.Consent != nil {
 		err = t.meets(ErrRevoked, insertConsented, append(g.values(), g.Consent.Scope, g.Consent.Resource)...)
 	} else {
-		_, err = t.exec(insertGrant, g.values()...)
+		err = t.meets(ErrExcluded, insertGrant, g.values()...)
+	}
+	if errors.Is(err, ErrRevoked) {
+		err = cmp.Or(t.mustAdmit(g.UserID, g.ApplicationID, g.CreatedAt), err)
 	}
 	if err != nil || owner == "" {
 		return err
@@ -106,14 +117,14 @@ func (t tx) addGrant(g Grant, owner string) error {
 
 // AddGrantWithTokens stores a grant and its tokens at once, for a password grant. hash
 // is the hash of the password that was checked. It returns ErrSpent if the person's
-// hash is another one by now.
+// hash is another one by now, and ErrExcluded if the person may not use the application.
 func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, hash string) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(g.UserID, hash, "")
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(insertGrant, g.values()...)
+		err = t.meets(ErrExcluded, insertGrant, g.values()...)
 		if err != nil {
 			return err
 		}
@@ -123,14 +134,15 @@ func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, h
 
 // GrantByCode reads the grant of an authorization code or a device code, whether the code
 // was used or not.
-func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
+func (s *Store) GrantByCode(ctx context.Context, digest string, now int64) (Grant, error) {
 	var g Grant
 	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time,
 		g.created_at, g.expires_at,
 		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, g.nonce,
 			g.claims, g.session_ends_at, g.sector, g.charged_to, g.resource, g.generation, g.dpop_jkt, g.amr, g.acr,
-				u.active AS user_active
-		FROM grants g JOIN users u ON u.id = g.user_id WHERE g.code_digest = $1`, digest)
+				u.active AND `+mayUse("$2")+` AS user_may
+		FROM grants g JOIN users u ON u.id = g.user_id JOIN applications a ON a.id = g.application_id
+		WHERE g.code_digest = $1`, digest, now)
 	return g, err
 }
 

@@ -11,8 +11,8 @@ func TestGrantIsReadByItsCode(t *testing.T) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
 		g := newGrant(alice.ID, a.ID)
 		w.addGrant(t, g)
-		g.UserActive = true
-		got, err := w.GrantByCode(t.Context(), *g.CodeDigest)
+		g.UserMay = true
+		got, err := w.GrantByCode(t.Context(), *g.CodeDigest, at)
 		must(t, err)
 		if diff := cmp.Diff(g, got); diff != "" {
 			t.Error(diff)
@@ -20,7 +20,7 @@ func TestGrantIsReadByItsCode(t *testing.T) {
 		must(t, w.RedeemCode(t.Context(), g.ID, at+1, later, newPair(g.ID)))
 		used := int64(at + 1)
 		g.CodeUsedAt, g.ExpiresAt = &used, later
-		got, err = w.GrantByCode(t.Context(), *g.CodeDigest)
+		got, err = w.GrantByCode(t.Context(), *g.CodeDigest, at)
 		must(t, err)
 		if diff := cmp.Diff(g, got); diff != "" {
 			t.Errorf("once redeemed: %s", diff)
@@ -32,21 +32,21 @@ func TestGrantThatIsNotThereIsNotFound(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, f := w.scene(t, "alice")
 		for _, digest := range []string{"", "unknown", f.ID, f.access} {
-			_, err := w.GrantByCode(t.Context(), digest)
+			_, err := w.GrantByCode(t.Context(), digest, at)
 			is(t, "GrantByCode "+digest, err, ErrNotFound)
 		}
 		g := newGrant(alice.ID, a.ID)
 		w.addGrant(t, g)
 		_, err := w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`) // as an operator could do with SQL
 		must(t, err)
-		got, err := w.GrantByCode(t.Context(), *g.CodeDigest)
+		got, err := w.GrantByCode(t.Context(), *g.CodeDigest, at)
 		must(t, err)
-		if got.UserActive {
+		if got.UserMay {
 			t.Error("the grant of a disabled person says that the person is active")
 		}
 		_, err = w.write.ExecContext(t.Context(), `DELETE FROM users`)
 		must(t, err)
-		_, err = w.GrantByCode(t.Context(), *g.CodeDigest)
+		_, err = w.GrantByCode(t.Context(), *g.CodeDigest, at)
 		is(t, "GrantByCode of an unknown code", err, ErrNotFound)
 	})
 }
@@ -75,7 +75,7 @@ func TestCodeIsRedeemedOnce(t *testing.T) {
 			return stores[i%2].RedeemCode(t.Context(), g.ID, at+int64(i%50), later, pairs[i])
 		}))
 		onlyTheseTokens(t, w.Store, pairs[winner][0].Digest, pairs[winner][1].Digest)
-		got, err := w.GrantByCode(t.Context(), *g.CodeDigest)
+		got, err := w.GrantByCode(t.Context(), *g.CodeDigest, at)
 		must(t, err)
 		if got.CodeUsedAt == nil || *got.CodeUsedAt != at+int64(winner%50) || got.ExpiresAt != later {
 			t.Errorf("the grant does not belong to the successful call: %+v", got)
@@ -153,7 +153,7 @@ func TestRevokedGrantEndsItsTokensAndNoOthers(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		_, err := w.GrantByCode(t.Context(), *f.CodeDigest)
+		_, err := w.GrantByCode(t.Context(), *f.CodeDigest, at)
 		is(t, "its code", err, ErrNotFound)
 		is(t, "RevokeGrant twice", w.RevokeGrant(t.Context(), f.ID), nil)
 	})

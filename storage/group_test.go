@@ -9,7 +9,7 @@ import (
 
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
-		none, err := w.Groups(t.Context())
+		none, err := w.Groups(t.Context(), at)
 		must(t, err)
 		if len(none) != 0 {
 			t.Errorf("an empty database has groups %v", none)
@@ -20,7 +20,7 @@ func TestGroups(t *testing.T) {
 		is(t, "AddGroup twice", w.AddGroup(t.Context(), "staff", at), ErrConflict)
 		alice := w.person(t, "alice", "staff", "admins")
 		w.person(t, "bob", "staff")
-		groups, err := w.Groups(t.Context())
+		groups, err := w.Groups(t.Context(), at)
 		must(t, err)
 		if diff := cmp.Diff([]Group{{"admins", 1}, {"empty", 0}, {"staff", 2}}, groups); diff != "" {
 			t.Error(diff)
@@ -31,7 +31,7 @@ func TestGroups(t *testing.T) {
 
 func memberOf(t *testing.T, w world, u User, want ...string) {
 	t.Helper()
-	got, err := w.GroupsOf(t.Context(), u.ID)
+	got, err := w.GroupsOf(t.Context(), u.ID, at)
 	must(t, err)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s is in %q, want %q", u.Username, got, want)
@@ -111,12 +111,12 @@ func TestRenamedGroupKeepsItsMembersAndInvitations(t *testing.T) {
 		if found.Groups != "other\ncrew\nstaff 2" {
 			t.Errorf("the invitation leads to %q", found.Groups)
 		}
-		members, err := w.MembersOf(t.Context(), "other")
+		members, err := w.MembersOf(t.Context(), "other", at)
 		must(t, err)
 		if !slices.Equal(members, []string{"alice", "bob"}) {
 			t.Errorf("the members are %q", members)
 		}
-		groups, err := w.Groups(t.Context())
+		groups, err := w.Groups(t.Context(), at)
 		must(t, err)
 		if diff := cmp.Diff([]Group{{"crew", 1}, {"other", 2}, {"staff 2", 0}}, groups); diff != "" {
 			t.Error(diff)

@@ -9,11 +9,11 @@ import (
 // stands checks whether each artefact of an application is valid.
 func (w world) stands(t *testing.T, when string, want error, u User, a Application, f family, own string) {
 	t.Helper()
-	is(t, when+": an access token", second(w.TokenByDigest(t.Context(), f.access)), want)
-	is(t, when+": a refresh token", second(w.TokenByDigest(t.Context(), f.refresh)), want)
-	is(t, when+": a refresh token, to use it", second(w.RefreshTokenByDigest(t.Context(), f.refresh)), want)
-	is(t, when+": a token of its own", second(w.TokenByDigest(t.Context(), own)), want)
-	is(t, when+": a signed token of a grant", second(w.TokenOfGrant(t.Context(), f.ID)), want)
+	is(t, when+": an access token", second(w.TokenByDigest(t.Context(), f.access, at)), want)
+	is(t, when+": a refresh token", second(w.TokenByDigest(t.Context(), f.refresh, at)), want)
+	is(t, when+": a refresh token, to use it", second(w.RefreshTokenByDigest(t.Context(), f.refresh, at)), want)
+	is(t, when+": a token of its own", second(w.TokenByDigest(t.Context(), own, at)), want)
+	is(t, when+": a signed token of a grant", second(w.TokenOfGrant(t.Context(), f.ID, at)), want)
 	is(t, when+": a signed token of its own",
 		second(w.TokenOfApplication(t.Context(), a.ID, "never revoked", f.Generation)), want)
 	is(t, when+": a consent", second(w.Consent(t.Context(), u.ID, a.ID)), want)
@@ -119,9 +119,9 @@ func TestNothingSurvivesTheRevocationOfEverything(t *testing.T) {
 				digests = append(digests, token.Digest)
 			}
 			for _, digest := range digests {
-				is(t, "a token", second(w.TokenByDigest(t.Context(), digest)), ErrNotFound)
+				is(t, "a token", second(w.TokenByDigest(t.Context(), digest, at)), ErrNotFound)
 			}
-			is(t, "a grant", second(w.TokenOfGrant(t.Context(), f.ID)), ErrNotFound)
+			is(t, "a grant", second(w.TokenOfGrant(t.Context(), f.ID, at)), ErrNotFound)
 		}
 		is(t, "the consent", second(w.Consent(t.Context(), alice.ID, a.ID)), ErrNotFound)
 	})

@@ -244,7 +244,8 @@ func (t tx) useIdentity(n Session) error {
 // SetMappedGroups makes a person a member of those of the mapped groups that are in member, and of no
 // other mapped group. Groups that are not mapped stay as they are, and a mapped group that does not
 // exist is skipped. It returns the names of those.
-func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, member []string) ([]string, error) {
+func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, member []string, now int64) ([]string,
+	error) {
 	var missing []string
 	err := s.atomically(ctx, func(t tx) error {
 		missing = nil
@@ -252,7 +253,7 @@ func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, memb
 		err := t.lockUser(userID)
 		var was []string
 		if err == nil {
-			was, err = t.texts(`SELECT group_name FROM memberships WHERE user_id = $1`, userID)
+			was, err = t.texts(groupsOf, userID, now)
 		}
 		if err != nil {
 			return err
@@ -263,27 +264,26 @@ func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, memb
 			if wanted == slices.Contains(was, group) {
 				continue
 			}
-			statement := `DELETE FROM memberships WHERE user_id = $1 AND group_name = $2`
 			if wanted {
-				statement = `INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups
-					WHERE name = $2`
-			}
-			n, err := t.exec(statement, userID, group)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				missing = append(missing, group)
+				err = t.addMembership(userID, group, 0)
 			} else {
+				_, err = t.exec(`DELETE FROM memberships WHERE user_id = $1 AND group_name = $2`, userID, group)
+			}
+			switch {
+			case errors.Is(err, ErrNotFound):
+				missing = append(missing, group)
+			case err != nil:
+				return err
+			default:
 				changed = true
 			}
 		}
-		if changed {
-			t.changed(OfUser, userID)
-		} else {
+		if !changed {
 			t.unchanged()
+			return nil
 		}
-		return nil
+		t.changed(OfUser, userID)
+		return t.endExcluded(userID, now)
 	})
 	return missing, err
 }

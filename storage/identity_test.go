@@ -323,7 +323,7 @@ func TestMappedGroups(t *testing.T) {
 		mapped := []string{"staff", "admins", "left", "gone", "staff"}
 		set := func(member []string, missing []string, want ...string) {
 			t.Helper()
-			got, err := w.SetMappedGroups(t.Context(), alice.ID, mapped, member)
+			got, err := w.SetMappedGroups(t.Context(), alice.ID, mapped, member, at)
 			must(t, err)
 			if !slices.Equal(got, missing) {
 				t.Errorf("missing %q, want %q", got, missing)
@@ -335,7 +335,7 @@ func TestMappedGroups(t *testing.T) {
 		set([]string{"admins"}, nil, "admins", "own")
 		set(nil, nil, "own")
 		memberOf(t, w, bob, "left")
-		_, err := w.SetMappedGroups(t.Context(), "nobody", mapped, nil)
+		_, err := w.SetMappedGroups(t.Context(), "nobody", mapped, nil, at)
 		is(t, "of a person who does not exist", err, ErrNotFound)
 	})
 }

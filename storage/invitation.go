@@ -335,13 +335,12 @@ func (t tx) join(userID string, lists []string) ([]string, error) {
 	var missing []string
 	names := slices.Sorted(strings.FieldsFuncSeq(strings.Join(lists, "\n"), func(r rune) bool { return r == '\n' }))
 	for _, name := range slices.Compact(names) {
-		n, err := t.exec(`INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups
-			WHERE name = $2`, userID, name)
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
+		err := t.addMembership(userID, name, 0)
+		switch {
+		case errors.Is(err, ErrNotFound):
 			missing = append(missing, name)
+		case err != nil:
+			return nil, err
 		}
 	}
 	return missing, nil

@@ -57,7 +57,7 @@ func TestInvitationIsUsedOnce(t *testing.T) {
 			return err
 		})
 		winner := people[oneWins(t, errs)]
-		if groups, err := w.GroupsOf(t.Context(), winner.ID); err != nil || !slices.Equal(groups, []string{"staff"}) {
+		if groups, err := w.GroupsOf(t.Context(), winner.ID, at); err != nil || !slices.Equal(groups, []string{"staff"}) {
 			t.Errorf("groups %v, %v", groups, err)
 		}
 		if keys, err := w.PasskeysOf(t.Context(), winner.ID); err != nil || len(keys) != 1 {
@@ -314,7 +314,7 @@ func TestLinkThatSomebodyAskedFor(t *testing.T) {
 		u := guest(link.Invitation)
 		must(t, errOf(w.AcceptInvitation(t.Context(), link.Digest, u, nil)))
 		// Whoever has shown the address gets what waits for it.
-		if groups, err := w.GroupsOf(t.Context(), u.ID); err != nil || !slices.Equal(groups, []string{"staff"}) {
+		if groups, err := w.GroupsOf(t.Context(), u.ID, at); err != nil || !slices.Equal(groups, []string{"staff"}) {
 			t.Errorf("groups %v, %v", groups, err)
 		}
 		is(t, "the invitation", w.accepts(t, invited), ErrSpent)
@@ -405,7 +405,7 @@ func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 			i := w.invitation(t, strings.ToLower(address), "staff", "gone")
 			u, err := come(address, must)
 			is(t, address, err, nil)
-			if groups, err := w.GroupsOf(t.Context(), u.ID); err != nil || !slices.Equal(groups, []string{"staff"}) {
+			if groups, err := w.GroupsOf(t.Context(), u.ID, at); err != nil || !slices.Equal(groups, []string{"staff"}) {
 				t.Errorf("groups %v, %v", groups, err)
 			}
 			is(t, "the invitation after that", w.accepts(t, i), ErrSpent)
@@ -413,7 +413,7 @@ func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 		kept := w.invitation(t, "four@example.com", "staff")
 		u, err := come("Four@example.com", InvitedIgnored)
 		is(t, "an address that counts for nothing", err, nil)
-		if groups, err := w.GroupsOf(t.Context(), u.ID); err != nil || len(groups) > 0 {
+		if groups, err := w.GroupsOf(t.Context(), u.ID, at); err != nil || len(groups) > 0 {
 			t.Errorf("groups %v, %v", groups, err)
 		}
 		is(t, "its invitation", w.accepts(t, kept), ErrAddressTaken)

@@ -28,6 +28,7 @@ func (l Launches) Of(ctx context.Context, userID, search string, now int64, limi
 		AND (a.launch_url <> '' OR a.metadata LIKE '%client_uri%')
 		AND (a.responsible = 'operator' OR a.responsible = 'owner' AND u.active AND (u.administrator OR u.id = $1)
 			OR used.at IS NOT NULL AND (a.responsible = 'nobody' OR u.active))
+		AND EXISTS (SELECT 1 FROM users u WHERE u.id = $1 AND `+mayBegin("$2")+`)
 		AND (LOWER(a.name) LIKE $3 ESCAPE '!' OR a.name LIKE $4 ESCAPE '!' OR LOWER(a.launch_url) LIKE $3 ESCAPE '!')
 		ORDER BY used_at DESC, LOWER(a.name), a.id LIMIT $5`, userID, now, folded, written, limit)
 	return found, err

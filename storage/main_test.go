@@ -293,12 +293,12 @@ func live(t *testing.T, s *Store, tokens map[string]string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	for name, digest := range tokens {
-		token, err := s.TokenByDigest(context.WithoutCancel(t.Context()), digest)
+		token, err := s.TokenByDigest(context.WithoutCancel(t.Context()), digest, at)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			t.Fatal(err)
 		}
 		found[name] = err == nil
-		_, err = s.RefreshTokenByDigest(context.WithoutCancel(t.Context()), digest)
+		_, err = s.RefreshTokenByDigest(context.WithoutCancel(t.Context()), digest, at)
 		if (err == nil) != (found[name] && token.Refresh) {
 			t.Errorf("%s: RefreshTokenByDigest returns %v, TokenByDigest finds it: %t", name, err, found[name])
 		}

@@ -55,7 +55,7 @@ func TestMigrateBringsAnEmptyDatabaseUpToDateOnce(t *testing.T) {
 		if len(done)+len(pending) != 0 {
 			t.Errorf("the second time: did %s, pending %s", steps(done), steps(pending))
 		}
-		_, err = s.TokenByDigest(t.Context(), f.access)
+		_, err = s.TokenByDigest(t.Context(), f.access, at)
 		is(t, "the record from before", err, nil)
 		if n := count(t, s, `SELECT COUNT(*) FROM schema_version WHERE version = $1 AND migrated_at > 0`,
 			all[len(all)-1].Version); n != 1 {

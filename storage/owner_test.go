@@ -192,7 +192,7 @@ func TestOwnerIsReadWithTheApplication(t *testing.T) {
 				t.Errorf("%v: active %t, administrator %t", err, *got.OwnerActive, *got.OwnerAdministrator)
 			}
 			must(t, w.AddToken(t.Context(), Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}))
-			token, err := w.TokenByDigest(t.Context(), "own")
+			token, err := w.TokenByDigest(t.Context(), "own", at)
 			if err != nil || *token.OwnerActive != active || *token.OwnerAdministrator != administrator ||
 				*token.OwnerID != alice.ID || token.Responsible != ByOwner {
 				t.Errorf("token: %v %+v", err, token)

@@ -56,7 +56,7 @@ func TestTokensOfAFamilyCountAgainstAQuota(t *testing.T) {
 		if err != nil || n != 4 {
 			t.Errorf("%d tokens, want 4 (%v)", n, err)
 		}
-		read, err := w.GrantByCode(t.Context(), *g.CodeDigest)
+		read, err := w.GrantByCode(t.Context(), *g.CodeDigest, at)
 		if err != nil || read.ChargedTo == nil || *read.ChargedTo != alice.ID {
 			t.Errorf("%v %v", err, read.ChargedTo)
 		}

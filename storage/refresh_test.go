@@ -23,7 +23,7 @@ func TestRefreshTokenIsRotatedOnce(t *testing.T) {
 		want := []string{f.access, f.refresh, pairs[winner][0].Digest, pairs[winner][1].Digest}
 		slices.Sort(want)
 		onlyTheseTokens(t, w.Store, want...)
-		old, err := w.TokenByDigest(t.Context(), f.refresh)
+		old, err := w.TokenByDigest(t.Context(), f.refresh, at)
 		must(t, err)
 		if old.UsedAt == nil || *old.UsedAt != at+1 || old.Successor == nil ||
 			*old.Successor != fmt.Sprint("sealed ", winner) {
@@ -72,7 +72,7 @@ func TestRefreshTokenThatIsKept(t *testing.T) {
 		_, _, f := w.scene(t, "alice")
 		for i := range 2 {
 			must(t, w.KeepRefresh(t.Context(), f.refresh, f.ID, at+1, later+50, later+60, newPair(f.ID)[0]))
-			got, err := w.TokenByDigest(t.Context(), f.refresh)
+			got, err := w.TokenByDigest(t.Context(), f.refresh, at)
 			must(t, err)
 			if got.UsedAt != nil || got.ExpiresAt != later+50 || got.IssuedAt != at+1 {
 				t.Errorf("the token is used at %v, issued at %d, expires at %d", got.UsedAt, got.IssuedAt, got.ExpiresAt)
@@ -85,7 +85,7 @@ func TestRefreshTokenThatIsKept(t *testing.T) {
 			1_060/8); n != 1 {
 			t.Error("the family was not prolonged")
 		}
-		got, err := w.TokenByDigest(t.Context(), f.access)
+		got, err := w.TokenByDigest(t.Context(), f.access, at)
 		must(t, err)
 		if got.ExpiresAt != later {
 			t.Error("the access token was prolonged too")

@@ -17,7 +17,7 @@ func TestSignedTokensHaveNoRow(t *testing.T) {
 		is(t, "RedeemCode again", w.RedeemCode(t.Context(), g.ID, at, later, newPair(g.ID)[1:]), ErrSpent)
 		onlyTheseTokens(t, w.Store, first[0].Digest)
 		must(t, w.KeepRefresh(t.Context(), first[0].Digest, g.ID, at+1, later+50, later+60))
-		kept, err := w.TokenByDigest(t.Context(), first[0].Digest)
+		kept, err := w.TokenByDigest(t.Context(), first[0].Digest, at)
 		must(t, err)
 		if kept.ExpiresAt != later+50 || kept.UsedAt != nil {
 			t.Errorf("kept: %+v", kept.Token)
@@ -36,7 +36,7 @@ func TestSignedTokensHaveNoRow(t *testing.T) {
 func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, f := w.scene(t, "alice")
-		found, err := w.TokenOfGrant(t.Context(), f.ID)
+		found, err := w.TokenOfGrant(t.Context(), f.ID, at)
 		must(t, err)
 		if found.ClientID != a.ClientID || *found.UserID != alice.ID || *found.GrantID != f.ID || *found.Username != "alice" {
 			t.Errorf("%+v", found)
@@ -61,11 +61,11 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 		must(t, err)
 		is(t, "after its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti", 0)), nil)
 		must(t, w.RevokeGrant(t.Context(), f.ID))
-		is(t, "without its family", second(w.TokenOfGrant(t.Context(), f.ID)), ErrNotFound)
+		is(t, "without its family", second(w.TokenOfGrant(t.Context(), f.ID, at)), ErrNotFound)
 		other := w.family(t, alice.ID, a.ID)
 		_, err = w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`)
 		must(t, err)
-		is(t, "of a disabled person", second(w.TokenOfGrant(t.Context(), other.ID)), ErrNotFound)
+		is(t, "of a disabled person", second(w.TokenOfGrant(t.Context(), other.ID, at)), ErrNotFound)
 		must(t, w.DeleteApplication(t.Context(), a.ID))
 		is(t, "of a deleted application", second(w.TokenOfApplication(t.Context(), a.ID, "other", 0)), ErrNotFound)
 	})

@@ -94,7 +94,7 @@ func TestSweepLeavesWhatIsStillLive(t *testing.T) {
 		if sum != 0 {
 			t.Errorf("%d rows were deleted", sum)
 		}
-		_, err = w.TokenByDigest(t.Context(), f.access)
+		_, err = w.TokenByDigest(t.Context(), f.access, at)
 		is(t, "token", err, nil)
 		_, err = w.SessionByDigest(t.Context(), n.Digest, later-1, 0)
 		is(t, "session", err, nil)

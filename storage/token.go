@@ -39,6 +39,7 @@ type LiveToken struct {
 	Claims         *string `db:"claims"`
 	AMR            *string `db:"amr"`
 	ACR            *string `db:"acr"`
+	ChangesAt      int64   `db:"changes_at"` // when the person may lose the application by themselves; 0: never
 
 	// The application's current permissions.
 	Scopes             string  `db:"application_scopes"`
@@ -59,10 +60,11 @@ type RefreshToken struct {
 
 // tokenContextColumns selects the columns that belong to a token: its application and who is
 // responsible for it, and the token's grant and person, if any. Older password grants
-// have no stored sector; they use the application's sector.
-const tokenContextColumns = applicationColumns +
+// have no stored sector; they use the application's sector. $2 is the time.
+var tokenContextColumns = applicationColumns +
 	`, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
-	` + sectorColumn + ` AS sector, g.auth_time, g.claims, g.amr, g.acr`
+	` + sectorColumn + ` AS sector, g.auth_time, g.claims, g.amr, g.acr,
+	` + changesAt("$2") + ` AS changes_at`
 
 const sectorColumn = `CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END`
 
@@ -111,8 +113,8 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 
 // TokenByDigest reads a token if its application exists and still has the generation of
 // the token or of its grant. For a token with a grant, the grant must exist and its person
-// must be active. The token may be expired or used.
-func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
+// must be active, and may use the application. The token may be expired or used.
+func (s *Store) TokenByDigest(ctx context.Context, digest string, now int64) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at,
 		t.expires_at, t.used_at, t.successor, t.resource, t.generation, t.cnf,
@@ -121,14 +123,14 @@ func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, er
 		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id) AND a.generation = COALESCE(g.generation,
 			t.generation)
 		LEFT JOIN users u ON u.id = g.user_id LEFT JOIN users o ON o.id = a.owner_id
-		WHERE t.digest = $1 AND (t.grant_id IS NULL OR u.active)`, digest)
+		WHERE t.digest = $1 AND (t.grant_id IS NULL OR u.active AND `+mayUse("$2")+`)`, digest, now)
 	return token, err
 }
 
 // RefreshTokenByDigest reads a refresh token under the conditions of TokenByDigest. The token
 // may be expired or used. It reads fewer columns, because an application that uses the token
 // is read already.
-func (s *Store) RefreshTokenByDigest(ctx context.Context, digest string) (RefreshToken, error) {
+func (s *Store) RefreshTokenByDigest(ctx context.Context, digest string, now int64) (RefreshToken, error) {
 	token := RefreshToken{Token: Token{Digest: digest, Refresh: true}}
 	err := s.get(ctx, &token, `SELECT t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource, t.cnf,
 		u.username,
@@ -140,19 +142,19 @@ func (s *Store) RefreshTokenByDigest(ctx context.Context, digest string) (Refres
 		FROM tokens t JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = g.application_id AND a.generation = g.generation
 		JOIN users u ON u.id = g.user_id
-		WHERE t.digest = $1 AND t.refresh AND u.active`, digest)
+		WHERE t.digest = $1 AND t.refresh AND u.active AND `+mayUse("$2"), digest, now)
 	return token, err
 }
 
 // TokenOfGrant reads the grant, the application and the person of a signed access token
-// of a token family. The token itself has no row. The person must be active.
-func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, error) {
+// of a token family. The token itself has no row. The person must be active, and may use the application.
+func (s *Store) TokenOfGrant(ctx context.Context, grantID string, now int64) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+tokenContextColumns+`
 		FROM grants g JOIN applications a ON a.id = g.application_id AND a.generation = g.generation
 			JOIN users u ON u.id = g.user_id
 		LEFT JOIN users o ON o.id = a.owner_id
-		WHERE g.id = $1 AND u.active`, grantID)
+		WHERE g.id = $1 AND u.active AND `+mayUse("$2"), grantID, now)
 	return token, err
 }
 

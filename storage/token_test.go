@@ -18,14 +18,14 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 			AuthTime: &f.AuthTime, Claims: &none, AMR: &f.AMR, ACR: &f.ACR,
 			Scopes: a.Scopes, Responsible: ByOperator,
 		}
-		got, err := w.TokenByDigest(t.Context(), f.access)
+		got, err := w.TokenByDigest(t.Context(), f.access, at)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
 		want.Token = Token{Digest: f.refresh, Refresh: true, GrantID: &f.ID, Scope: "read", IssuedAt: at,
 			ExpiresAt: later + 1}
-		got, err = w.TokenByDigest(t.Context(), f.refresh)
+		got, err = w.TokenByDigest(t.Context(), f.refresh, at)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -48,7 +48,7 @@ func TestRefreshTokenIsReadWithItsGrant(t *testing.T) {
 				SessionEndsAt: later, CreatedAt: at, AuthTime: g.AuthTime, Claims: g.Claims, AMR: g.AMR, ACR: g.ACR,
 				Sector: g.Sector}}
 		want.GrantID = nil // it is that of Grant
-		got, err := w.RefreshTokenByDigest(t.Context(), pair[1].Digest)
+		got, err := w.RefreshTokenByDigest(t.Context(), pair[1].Digest, at)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -56,7 +56,7 @@ func TestRefreshTokenIsReadWithItsGrant(t *testing.T) {
 		used, successor := int64(at+1), "sealed"
 		want.UsedAt, want.Successor = &used, &successor
 		must(t, w.RotateRefresh(t.Context(), pair[1].Digest, g.ID, successor, used, later, newPair(g.ID)))
-		got, err = w.RefreshTokenByDigest(t.Context(), pair[1].Digest)
+		got, err = w.RefreshTokenByDigest(t.Context(), pair[1].Digest, at)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("once used: %s", diff)
@@ -73,9 +73,9 @@ func TestSectorOfAnOldPasswordGrant(t *testing.T) {
 		for grantType, want := range map[string]string{"password": "sector.example", "authorization_code": ""} {
 			_, err = w.exec(t.Context(), `UPDATE grants SET grant_type = $1 WHERE user_id = $2`, grantType, alice.ID)
 			must(t, err)
-			token, err := w.TokenByDigest(t.Context(), f.refresh)
+			token, err := w.TokenByDigest(t.Context(), f.refresh, at)
 			must(t, err)
-			refresh, err := w.RefreshTokenByDigest(t.Context(), f.refresh)
+			refresh, err := w.RefreshTokenByDigest(t.Context(), f.refresh, at)
 			must(t, err)
 			if *token.Sector != want || refresh.Grant.Sector != want {
 				t.Errorf("%s: the sector is %q and %q, want %q", grantType, *token.Sector, refresh.Grant.Sector, want)
@@ -90,14 +90,14 @@ func TestTokenWithoutAGrantIsItsApplications(t *testing.T) {
 		token := Token{Digest: "own", ApplicationID: &a.ID, Scope: "read", IssuedAt: at, ExpiresAt: later}
 		must(t, w.AddToken(t.Context(), token))
 		is(t, "AddToken twice", w.AddToken(t.Context(), token), nil)
-		got, err := w.TokenByDigest(t.Context(), "own")
+		got, err := w.TokenByDigest(t.Context(), "own", at)
 		must(t, err)
 		if diff := cmp.Diff(LiveToken{Token: token, Application: a.ID, ClientID: a.ClientID, Scopes: a.Scopes,
 			Responsible: ByOperator}, got); diff != "" {
 			t.Error(diff)
 		}
 		must(t, w.DeleteApplication(t.Context(), a.ID))
-		_, err = w.TokenByDigest(t.Context(), "own")
+		_, err = w.TokenByDigest(t.Context(), "own", at)
 		is(t, "once the application is deleted", err, ErrNotFound)
 	})
 }
@@ -141,7 +141,7 @@ func TestTokenThatNamesNothingIsNoToken(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		must(t, w.AddToken(t.Context(), Token{Digest: "names nothing", ExpiresAt: later}))
 		for _, digest := range []string{"names nothing", "unknown", ""} {
-			_, err := w.TokenByDigest(t.Context(), digest)
+			_, err := w.TokenByDigest(t.Context(), digest, at)
 			is(t, digest, err, ErrNotFound)
 		}
 	})

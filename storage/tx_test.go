@@ -25,7 +25,7 @@ func TestStatementIsPreparedOnceAndServesTransactionsToo(t *testing.T) {
 		if n := preparedTexts(w.Store); n != first || n == 0 {
 			t.Errorf("%d statements after the first round, %d after the second", first, n)
 		}
-		for _, text := range []string{insertGrant, `DELETE FROM memberships WHERE user_id = $1`} {
+		for _, text := range []string{insertGrant, insertTwoTokens} {
 			if _, ok := w.prepared.Load(preparedKey{w.write, text}); !ok {
 				t.Errorf("a statement of a transaction is not prepared: %s", text)
 			}
@@ -121,9 +121,9 @@ func mixed(ctx context.Context, s *Store, userID, applicationID, name string) er
 	for _, step := range []func() error{
 		func() error { return s.AddSession(ctx, n, "", proof(s, n.UserID), 0) },
 		func() error { return s.AddGrant(ctx, g, "", "") },
-		func() error { return second(s.GrantByCode(ctx, *g.CodeDigest)) },
+		func() error { return second(s.GrantByCode(ctx, *g.CodeDigest, at)) },
 		func() error { return s.RedeemCode(ctx, g.ID, at, later, one) },
-		func() error { return second(s.TokenByDigest(ctx, one[0].Digest)) },
+		func() error { return second(s.TokenByDigest(ctx, one[0].Digest, at)) },
 		func() error { return s.RotateRefresh(ctx, one[1].Digest, g.ID, "", at, later, two) },
 		func() error { return s.KeepRefresh(ctx, two[1].Digest, g.ID, at, later, later, newPair(g.ID)[0]) },
 		func() error {

@@ -99,7 +99,7 @@ func (t tx) addUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
-	return t.setGroups(u.ID, groups)
+	return t.setGroups(u.ID, groups, u.CreatedAt)
 }
 
 // UserByID reads a person by id, which is also their subject identifier.
@@ -209,7 +209,7 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *
 				err = t.renew(*also.By)
 			}
 			if err == nil && still != nil {
-				err = t.isStill(u.ID, *still)
+				err = t.isStill(u.ID, *still, u.UpdatedAt)
 			}
 			if err == nil {
 				err = t.updateUser(u, groups)
@@ -236,7 +236,7 @@ type Beside struct {
 
 // isStill locks a person's row, and returns ErrSpent if the person is another one than the caller has read. Whoever
 // changes the groups of one person has locked the row too.
-func (t tx) isStill(id string, was NewUser) error {
+func (t tx) isStill(id string, was NewUser, now int64) error {
 	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND first_name = $4
 		AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8 AND auditor = $9`,
 		id, was.Username, was.Email, was.FirstName, was.LastName, was.Administrator, was.Profile, was.Active,
@@ -244,7 +244,7 @@ func (t tx) isStill(id string, was NewUser) error {
 	if err != nil {
 		return err
 	}
-	groups, err := t.texts(`SELECT group_name FROM memberships WHERE user_id = $1`, id)
+	groups, err := t.texts(groupsOf, id, now)
 	slices.Sort(groups)
 	if err == nil && !slices.Equal(groups, slices.Sorted(slices.Values(was.Groups))) {
 		err = ErrSpent
@@ -288,7 +288,7 @@ func (t tx) updateUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
-	return t.setGroups(u.ID, groups)
+	return t.setGroups(u.ID, groups, u.UpdatedAt)
 }
 
 // endSessionsOfPromoted ends the sessions of a person who becomes an administrator or an auditor: they may be weaker

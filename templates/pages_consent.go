@@ -66,6 +66,22 @@ type DeviceApproval struct {
 	SwitchURL string // leads to the login page, for another account
 }
 
+// Excluded says that a person may not use an application.
+type Excluded struct {
+	Frame
+	Application string // may be empty
+	Email       string // of the person; may be empty
+	Groups      string // whose members may use it; may be empty
+	NobodyNew   bool   // only people who use it already may use it
+	SwitchURL   string // leads to the login page, for another account
+
+	// The way back to the application: an address, or a form that is sent to it; both may be empty.
+	BackURL    string
+	BackURI    string
+	Parameters []Hidden
+	Unchecked  *Target // nobody has checked the application: where the way leads; usually nil
+}
+
 // DeviceAnswered says that the device learns the decision.
 type DeviceAnswered struct {
 	Frame

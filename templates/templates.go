@@ -86,6 +86,7 @@ func catalogue() []page {
 		{Device{}, "device.html", "", "narrow"},
 		{DeviceApproval{}, "device_approval.html", "", "letter"},
 		{DeviceAnswered{}, "device_answered.html", "", "narrow"},
+		{Excluded{}, "excluded.html", "", "narrow"},
 		{FormPost{}, "form_post.html", "", "narrow"},
 		{ErrorPage{}, "error.html", "", ""},
 		{Errors{}, "errors.html", "", ""},

@@ -37,12 +37,15 @@ func TestEveryPageIsWellFormed(t *testing.T) {
 				t.Fatal(err)
 			}
 			drawn[reflect.TypeOf(s.page)] = true
+			if page, ok := s.page.(Excluded); ok && page.BackURI != "" {
+				body = bytes.Replace(body, []byte(`action="`+page.BackURI+`"`), []byte(`action="/"`), 1)
+			}
 			if post, ok := s.page.(FormPost); ok {
 				// The one form that leads elsewhere, which is what it is for.
 				body = bytes.Replace(body, []byte(`action="`+post.Action+`"`), []byte(`action="/"`), 1)
 			}
 			switch s.page.(type) {
-			case Consent, DeviceApproval, Login, ErrorPage, Home:
+			case Consent, DeviceApproval, Login, ErrorPage, Home, Excluded:
 				// The pages of the application, which learn nothing about this one.
 				body = regexp.MustCompile(`<a [^>]*rel="noopener noreferrer nofollow">`).ReplaceAll(body, []byte(`<a href="/">`))
 			}

@@ -102,6 +102,9 @@ func (s *server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err = s.Provider.People.DeleteGroup(r.Context(), g.Name)
+	if used, ok := errors.AsType[*oauth.Invalid](err); ok {
+		return web.BadRequest(used.At("name"))
+	}
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (s *server) fill(page *templates.ApplicationForm, of filled) {
 		case placed:
 			*own = c
 		case s.absent(f.Name, of.privileges), f.Name == "certificate_subject" && !s.acceptsCertificates(of):
-		case f.Guarded:
+		case f.Guarded, f.Access:
 			page.Guarded = append(page.Guarded, c)
 		default:
 			page.Others = among(page.Others, f.Kind, c)
@@ -186,7 +186,7 @@ func changes(now, before clients.Registration) []string {
 // privileges says that it has the fields of administrators.
 func (s *server) absent(name string, privileges bool) bool {
 	f, _ := clients.FieldOf(name)
-	return f.Guarded && !privileges || f.OpenID && !s.Config.OpenID || name == "version"
+	return (f.Guarded || f.Access) && !privileges || f.OpenID && !s.Config.OpenID || name == "version"
 }
 
 // titled returns a line of the summary of mistakes. Without its field on the page it leads nowhere, so the text has the

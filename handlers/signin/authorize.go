@@ -354,6 +354,8 @@ func (s *flows) proceed(
 		return err
 	case asked != nil && asked.Login:
 		return s.loginFor(w, r, a, asked.Reason)
+	case asked != nil && asked.Excluded != nil:
+		return s.excludedPage(w, r, a, asked.Excluded)
 	case asked != nil && asked.ACR != "":
 		return s.ToStepUp(w, r, s.sameAgain(w, r, a), asked.ACR)
 	case asked != nil:

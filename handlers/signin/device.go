@@ -63,6 +63,13 @@ func (s *flows) findDevice(w http.ResponseWriter, r *http.Request) error {
 		return s.wrongUserCode(w, r, err)
 	}
 	request.Note(r.Context(), "client", q.Application.ClientID)
+	excluded, err := s.Provider.Devices.Excluded(r.Context(), q, who)
+	if err != nil {
+		return err
+	}
+	if excluded != nil {
+		return s.Render(w, r, http.StatusForbidden, s.excluded(r, excluded, s.deviceAddress(q.UserCode)))
+	}
 	if missing := q.MissingACR(who); missing != "" {
 		return s.ToStepUp(w, r, s.deviceAddress(q.UserCode), missing)
 	}

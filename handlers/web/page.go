@@ -98,7 +98,8 @@ func writePage(w http.ResponseWriter, l *languages.Language, status int, body []
 // leadsAway reports whether a form of the page may end at an application, or at another server.
 func leadsAway(page any) bool {
 	switch p := page.(type) {
-	case templates.Login, templates.Factor, templates.Consent, templates.FormPost, templates.SignUp,
+	case templates.Login, templates.Factor, templates.Consent, templates.Excluded, templates.FormPost,
+		templates.SignUp,
 		templates.SignUpPasskey:
 		return true
 	case templates.Ask:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/access"
 	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/limits"
@@ -71,6 +72,7 @@ type Authorizations struct {
 	store   *storage.Store
 	limits  *limits.Limits
 	clients *clients.Clients
+	access  *access.Access
 	tokens  *tokens.Tokens
 	apis    *resources.Resources
 	proofs  *possession.Checks
@@ -86,6 +88,7 @@ func New(
 	store *storage.Store,
 	l *limits.Limits,
 	c *clients.Clients,
+	may *access.Access,
 	t *tokens.Tokens,
 	apis *resources.Resources,
 	proofs *possession.Checks,
@@ -97,6 +100,7 @@ func New(
 		store:   store,
 		limits:  l,
 		clients: c,
+		access:  may,
 		tokens:  t,
 		apis:    apis,
 		proofs:  proofs,

@@ -7,6 +7,7 @@ import (
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
 
+	"mandate/provider/access"
 	"mandate/provider/acr"
 	"mandate/provider/framework"
 	"mandate/provider/indicator"
@@ -43,6 +44,9 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	err = s.p.addGrant(ctx, grant, owner, by)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()
+	}
+	if errors.Is(err, storage.ErrExcluded) {
+		return access.Excluded()
 	}
 	if errors.Is(err, storage.ErrRevoked) {
 		return revoked()

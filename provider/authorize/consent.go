@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/access"
 	"mandate/provider/events"
 	"mandate/provider/indicator"
 	"mandate/provider/oauth"
@@ -22,6 +23,9 @@ import (
 // Interaction says what the person must do before the request can be completed: sign in, show
 // another factor, or approve the request on the consent page.
 type Interaction struct {
+	// Excluded: the person may not use the application, whatever they do. Nothing else is set.
+	Excluded *access.Verdict
+
 	Login  bool   // the person must sign in for this request first; there is no consent page yet
 	Reason Reason // why the person must sign in, if Login is true
 	// the person must first show a factor, so that the login satisfies this acr; empty: the login suffices
@@ -40,6 +44,10 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	if err != nil {
 		return nil, err
 	}
+	excluded, err := p.access.Admit(ctx, a.Application, s.User)
+	if err != nil {
+		return nil, err
+	}
 	remembered := strings.Fields(consent.Scope)
 	ask, reason := p.needsConsent(a, consent), p.whyLogin(a, s)
 	login := reason != ""
@@ -54,11 +62,17 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	// error is the same, whether the request names this person or another, or nobody is signed in.
 	case a.Silent() && ask && len(remembered) == 0 && len(a.OpenID.Subjects) > 0:
 		return nil, LoginRequired()
+	// An application for which no administrator is responsible does not learn who may use it, unless the person has
+	// approved it.
+	case a.Silent() && excluded != nil && (!ask || policy.StandingOf(a.Application) == policy.StandingAdministrator):
+		return nil, access.Excluded()
 	case a.Silent() && ask:
 		// OIDC Core §3.1.2.6: consent_required.
 		return nil, oauth.Refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
 	case login:
 		return &Interaction{Login: true, Reason: reason}, nil
+	case excluded != nil:
+		return &Interaction{Excluded: excluded}, nil
 	case missing != "" && !a.Silent():
 		return &Interaction{ACR: missing}, nil
 	case !ask:
@@ -222,6 +236,13 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	refused, err := p.admit(ctx, a)
 	if err != nil {
 		return redirect.Response{}, err
+	}
+	excluded, err := p.access.Admit(ctx, a.Application, s.User)
+	if err != nil {
+		return redirect.Response{}, err
+	}
+	if excluded != nil {
+		return p.Refusal(a, access.Excluded()), nil
 	}
 	if refused != nil {
 		return p.Refusal(a, refused), nil

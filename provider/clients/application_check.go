@@ -61,10 +61,14 @@ func (p *Clients) Check(
 	checkLifetimes(found, r, may)
 	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
 	checkPrivileges(found, actor, r, was, may)
+	checkWhoseAccess(found, actor, r, was)
 	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
 		p.checkVouched(found, r, was)
 	}
-	var err error
+	err := p.checkGroups(ctx, found, described)
+	if err != nil {
+		return err
+	}
 	described.Resources, err = p.CheckResources(ctx, found, r.Resources, oauth.Lines(was.Resources))
 	return err
 }

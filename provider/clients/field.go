@@ -37,6 +37,7 @@ type Field struct {
 	Answered bool // the answer to a registration has the stored value
 	OpenID   bool // the form has it only with OpenID Connect
 	Guarded  bool // a switch that only an administrator may set
+	Access   bool // it says who may use the application: only an administrator may change it
 	Wide     bool // an empty list allows everything
 	Label    string
 	Short    string // the label without an explanation, if there is one

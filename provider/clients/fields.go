@@ -51,6 +51,11 @@ type Registration struct {
 	// policy.ClaimsOff, or "" for as its kind says.
 	ClaimsInIDToken string
 	LaunchURL       string // where a person opens it; empty: the start page does not list it
+	// AllowedGroups are the groups whose members may use it (none: everybody), and DeniedGroups those whose members may
+	// not. NobodyNew: only people who give it access already.
+	AllowedGroups, DeniedGroups []string
+	NobodyNew                   bool
+
 	// Program is the program that it is for, of the table of presets, or "". A later change does not change it.
 	Program string
 
@@ -470,6 +475,36 @@ var fields = []Field{
 		Flag:  "skip-consent",
 		Usage: "do not show the consent page; a public application needs https redirect URIs at a host for it",
 		of:    func(r *Registration, a *storage.Application) (any, any) { return &r.SkipConsent, &a.SkipConsent },
+	},
+	{
+		Name: "allowed_groups",
+		Kind: Lines, Access: true, Wide: true,
+		Label: "Groups whose members may use it", Short: "Allowed groups",
+		Hint: "One name per line. If this is empty, everybody who can sign in may use it. People who lose it are signed " +
+			"out of it.",
+		Flag: "allowed-group",
+		Usage: "`NAME` of a group whose members may use it; may be repeated (default: everybody may use " +
+			"it; __all__ stands for that)",
+		of: func(r *Registration, a *storage.Application) (any, any) { return &r.AllowedGroups, &a.AllowedGroups },
+	},
+	{
+		Name: "denied_groups",
+		Kind: Lines, Access: true,
+		Label: "Groups whose members may not use it", Short: "Denied groups",
+		Hint:  "One name per line. It counts more than the allowed groups.",
+		Flag:  "denied-group",
+		Usage: "`NAME` of a group whose members may not use it; may be repeated; the empty text: none",
+		of:    func(r *Registration, a *storage.Application) (any, any) { return &r.DeniedGroups, &a.DeniedGroups },
+	},
+	{
+		Name: "nobody_new",
+		Kind: Switch, Access: true,
+		Label: "Nobody new",
+		Hint: "Only people who give it access now may go on using it. Whoever withdraws that access cannot give it " +
+			"again.",
+		Flag:  "nobody-new",
+		Usage: "let only people use it who give it access now",
+		of:    func(r *Registration, a *storage.Application) (any, any) { return &r.NobodyNew, &a.NobodyNew },
 	},
 	{
 		Name: "assertion_audience_endpoints",

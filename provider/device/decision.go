@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"mandate/provider/access"
 	"mandate/provider/acr"
 	"mandate/provider/events"
 	"mandate/provider/limits"
@@ -134,6 +135,11 @@ func (p *Devices) resume(sealed string, s *storage.SignedIn) (ticket, error) {
 	return t, nil
 }
 
+// Excluded returns why the person may not use the application of the request, or nil.
+func (p *Devices) Excluded(ctx context.Context, q *Request, s *storage.SignedIn) (*access.Verdict, error) {
+	return p.access.Admit(ctx, q.Application, s.User)
+}
+
 // MissingACR returns the acr that the person must reach before approving the request, or "".
 func (q *Request) MissingACR(s *storage.SignedIn) string {
 	own := q.Application.RequiredACR
@@ -206,6 +212,8 @@ func (p *Devices) approve(ctx context.Context, d storage.Device, q *Request, s *
 		return over()
 	case errors.Is(err, storage.ErrSpent):
 		return oauth.Refuse("access_denied", "You were signed out meanwhile.")
+	case errors.Is(err, storage.ErrExcluded):
+		return access.Excluded()
 	}
 	return oauth.Stored(err)
 }

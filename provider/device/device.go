@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/access"
 	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/limits"
@@ -50,6 +51,7 @@ type Devices struct {
 	store     *storage.Store
 	limits    *limits.Limits
 	clients   *clients.Clients
+	access    *access.Access
 	tokens    *tokens.Tokens
 	apis      *resources.Resources
 	userCodes []byte      // the key of the digests of user codes
@@ -58,8 +60,8 @@ type Devices struct {
 
 // New returns the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients,
-	t *tokens.Tokens, apis *resources.Resources, userCodes []byte, tickets seal.Sealer) *Devices {
-	return &Devices{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis,
+	may *access.Access, t *tokens.Tokens, apis *resources.Resources, userCodes []byte, tickets seal.Sealer) *Devices {
+	return &Devices{config: config, rules: rules, store: store, limits: l, clients: c, access: may, tokens: t, apis: apis,
 		userCodes: userCodes, tickets: tickets}
 }
 

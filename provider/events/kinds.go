@@ -42,6 +42,7 @@ const (
 	GroupAdded        Kind = "group.added"
 	GroupRenamed      Kind = "group.renamed"
 	GroupDeleted      Kind = "group.deleted"
+	MembershipEnded   Kind = "membership.ended"
 
 	ConsentGiven   Kind = "consent.given"
 	ConsentDenied  Kind = "consent.denied"
@@ -125,6 +126,7 @@ var kinds = [...]Description{
 	{GroupAdded, "A group was added.", "", "the group", ""},
 	{GroupRenamed, "A group got another name.", "", "the group, with the new name", "the former name"},
 	{GroupDeleted, "A group was deleted.", "", "the group", ""},
+	{MembershipEnded, "A membership that had an end is over.", "", "the group", ""},
 	{ConsentGiven, "A person has allowed an application something.", "", "the application", "the scopes"},
 	{ConsentDenied, "A person has not allowed an application what it asked for.", "", "the application", ""},
 	{ConsentRevoked, "A person has revoked what an application was allowed.", "", "the application", ""},

@@ -56,7 +56,7 @@ func (g *codeGrant) Check(ctx context.Context, r *Request) (approved, error) {
 // grantOf returns the grant of a code, or storage.ErrNotFound. A code that was issued for
 // another grant type is unknown: it was issued under other checks.
 func (p *Grants) grantOf(ctx context.Context, grantType, digest string) (storage.Grant, error) {
-	grant, err := p.store.GrantByCode(ctx, digest)
+	grant, err := p.store.GrantByCode(ctx, digest, oauth.Now())
 	if err == nil && grant.GrantType != grantType {
 		err = storage.ErrNotFound
 	}
@@ -73,9 +73,10 @@ func (p *Grants) redemption(ctx context.Context, r *Request, grant *storage.Gran
 	if grant.CodeUsedAt != nil {
 		return approved{}, p.replayed(ctx, r, grant)
 	}
-	if !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
+	if !grant.UserMay || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
 		return approved{}, oauth.Refuse(
-			"invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.",
+			"invalid_grant", "The approval has ended: the person was signed out, the account was disabled, or the person may "+
+				"not use the application any more.",
 		)
 	}
 	// Everything that the application held was revoked since then.

@@ -144,6 +144,11 @@ func (g *passwordGrant) issue(
 	if errors.Is(err, storage.ErrSpent) { // the password was changed after the check
 		return nil, people.WrongPassword()
 	}
+	if errors.Is(err, storage.ErrExcluded) {
+		return nil, oauth.Refuse(
+			"invalid_grant", "This person may not use the application: an administrator decides who may.",
+		)
+	}
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}

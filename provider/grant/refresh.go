@@ -36,7 +36,7 @@ func (g *refreshGrant) Check(ctx context.Context, r *Request) (approved, error) 
 	if text == "" {
 		return approved{}, oauth.Refuse("invalid_request", "refresh_token is missing.")
 	}
-	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(text))
+	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(text), oauth.Now())
 	if errors.Is(err, storage.ErrNotFound) {
 		return approved{}, invalidRefresh()
 	}
@@ -266,7 +266,7 @@ func storeError(err error) error {
 // usedMeanwhile handles a request whose refresh token was used, or whose token family was revoked, after
 // the request had read the token, as usedBefore does.
 func (g *refreshGrant) usedMeanwhile(ctx context.Context, n *renewal) error {
-	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(n.Form.Get("refresh_token")))
+	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(n.Form.Get("refresh_token")), oauth.Now())
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return invalidRefresh()
 	}

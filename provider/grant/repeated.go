@@ -118,7 +118,7 @@ func (g *refreshGrant) repeat(ctx context.Context, n *renewal) (bool, error) {
 // successorIsUnused reports whether the refresh token that has taken the place of the presented one is unused. A
 // refresh token that is kept is issued again when it is used.
 func (g *refreshGrant) successorIsUnused(ctx context.Context, n *renewal) (bool, error) {
-	next, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(n.from.RefreshToken()))
+	next, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(n.from.RefreshToken()), oauth.Now())
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, invalidRefresh()
 	}

@@ -9,12 +9,13 @@ import (
 
 	"mandate/provider/events"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
 // GroupsOf returns the names of a person's groups.
 func (p *People) GroupsOf(ctx context.Context, id string) ([]string, error) {
-	names, err := p.store.GroupsOf(ctx, id)
+	names, err := p.store.GroupsOf(ctx, id, oauth.Now())
 	return names, oauth.Stored(err)
 }
 
@@ -45,7 +46,7 @@ func (p *People) MustRegister(ctx context.Context, u storage.User) error {
 
 // Groups returns all groups.
 func (p *People) Groups(ctx context.Context) ([]storage.Group, error) {
-	groups, err := p.store.Groups(ctx)
+	groups, err := p.store.Groups(ctx, oauth.Now())
 	return groups, oauth.Stored(err)
 }
 
@@ -64,7 +65,7 @@ func (p *People) GroupNamed(ctx context.Context, name string) (storage.Group, er
 
 // MembersOf returns the usernames of the members of a group.
 func (p *People) MembersOf(ctx context.Context, name string) ([]string, error) {
-	names, err := p.store.MembersOf(ctx, name)
+	names, err := p.store.MembersOf(ctx, name, oauth.Now())
 	return names, oauth.Stored(err)
 }
 
@@ -90,6 +91,12 @@ func (p *People) RenameGroup(ctx context.Context, from, to string) error {
 
 // groupError turns an error of the store into a message at the name.
 func groupError(err error) error {
+	if used, ok := errors.AsType[*storage.GroupInUse](err); ok {
+		found := &oauth.Invalid{}
+		found.Add("name", "Applications name this group to say who may use them: %s. Change them first, or give the group "+
+			"another name.", strings.Join(used.Applications, ", "))
+		return found
+	}
 	if errors.Is(err, storage.ErrConflict) {
 		found := &oauth.Invalid{}
 		found.Add("name", "A group with that name already exists.")
@@ -121,6 +128,39 @@ func checkGroupName(name string) error {
 
 // DeleteGroup deletes a group. Its members remain.
 func (p *People) DeleteGroup(ctx context.Context, name string) error {
-	return oauth.Stored(
+	return groupError(
 		p.store.DeleteGroup(events.Attach(ctx, events.Event{Kind: events.GroupDeleted, Object: events.Group(name)}), name))
+}
+
+// EndMemberships ends at most limit memberships whose time has come, and returns their number. now is the time of the
+// database.
+func (p *People) EndMemberships(ctx context.Context, now int64, limit int) (int64, error) {
+	each := events.Row(ctx, events.Event{Kind: events.MembershipEnded, Object: events.Group("")})
+	return p.store.EndMemberships(ctx, now, limit, each)
+}
+
+// SetMembership makes a person a member of a group until a time, or without an end if until is 0.
+func (p *People) SetMembership(ctx context.Context, actor policy.Actor, u storage.User, group string,
+	until int64) error {
+	err := actor.MustAdminister("change an account")
+	if err != nil {
+		return err
+	}
+	if until != 0 && until <= oauth.Now() {
+		found := &oauth.Invalid{}
+		found.Add("until", "The time is over already: name one in the future.")
+		return found
+	}
+	changed := events.Event{Kind: events.PersonChanged, Person: u, Detail: "groups"}
+	err = p.store.SetMembership(events.Attach(ctx, changed), u.ID, group, until, oauth.Now())
+	if err == nil {
+		p.Ended.Ring()
+	}
+	return oauth.Stored(err)
+}
+
+// Temporary returns the memberships of a group, or of a person, that end by themselves. The other one is "".
+func (p *People) Temporary(ctx context.Context, group, userID string) ([]storage.Membership, error) {
+	found, err := p.store.TemporaryMemberships(ctx, group, userID, oauth.Now())
+	return found, oauth.Stored(err)
 }

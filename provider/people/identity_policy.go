@@ -266,7 +266,8 @@ func (p *People) setGroups(ctx context.Context, u storage.User, issuer string, m
 	of := p.server(issuer)
 	changed := events.Event{Kind: events.PersonChanged, Person: u, By: &origin.Actor{Kind: origin.Server}, Object: of,
 		Detail: "groups"}
-	missing, err := p.store.SetMappedGroups(events.Attach(ctx, changed), u.ID, mapped, member)
+	missing, err := p.store.SetMappedGroups(events.Attach(ctx, changed), u.ID, mapped, member,
+		oauth.Now())
 	if len(missing) > 0 {
 		p.log.Warn("groups of SIGN_IN_SERVERS do not exist, so nobody becomes a member: add them, or change GROUPS", "server",
 			of.Name, "groups", missing)

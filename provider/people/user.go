@@ -211,6 +211,7 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 		return changedMeanwhile()
 	}
 	p.notices.Wake()
+	p.Ended.Ring()
 	return personError(err)
 }
 

@@ -88,6 +88,17 @@ func moreLines(c Change) bool {
 	return !oauth.Covers(oauth.Lines(was), oauth.Lines(now))
 }
 
+func fewerLines(c Change) bool {
+	was, now := c.texts()
+	return !oauth.Covers(oauth.Lines(now), oauth.Lines(was))
+}
+
+// morePeople: an empty list of groups allows everybody.
+func morePeople(c Change) bool {
+	was, now := c.texts()
+	return was != "" && (now == "" || moreLines(c))
+}
+
 // unasked reports whether a change gives other values to an application that gets tokens without asking people.
 func unasked(c Change) bool {
 	return (c.now.SkipConsent || ActsAlone(*c.now, GrantTypes(*c.now))) && otherWords(c)
@@ -155,6 +166,9 @@ var applicationFields = []Field{
 	row("refresh_rotation", emptied(RotationOn), never, limitRotation),
 	row("claims_in_id_token", emptied(ClaimsOff), never, limitClaims),
 	row("launch_url", changed, never, unlimited),
+	row("allowed_groups", otherLines, morePeople, unlimited),
+	row("denied_groups", otherLines, fewerLines, unlimited),
+	row("nobody_new", taken, taken, unlimited),
 	fixed("program"),
 	silent("last_used_at"),
 	silent("last_without_pkce_at"),

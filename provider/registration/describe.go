@@ -61,6 +61,9 @@ func (p *Registrations) describe(
 		DefaultACR:             p.clients.SupportedACR(said.DefaultACR),
 		RefreshRotation:        was.RefreshRotation,
 		Resources:              oauth.Lines(was.Resources),
+		AllowedGroups:          oauth.Lines(was.AllowedGroups),
+		DeniedGroups:           oauth.Lines(was.DeniedGroups),
+		NobodyNew:              was.NobodyNew,
 	}}
 	r := &d.registration
 	for _, f := range clients.Fields() {

@@ -58,6 +58,8 @@ func TestDigestOfAKnownRegistrationStays(t *testing.T) {
 func complete() description {
 	d := known()
 	d.registration.LaunchURL = "https://app.example/"
+	d.registration.AllowedGroups, d.registration.DeniedGroups = []string{"staff"}, []string{"guests"}
+	d.registration.NobodyNew = true
 	for _, f := range clients.Fields() {
 		if f.Plain {
 			*f.Value(&d.registration).(*string) = f.Name

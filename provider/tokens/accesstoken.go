@@ -166,7 +166,7 @@ func (p *Tokens) readToken(ctx context.Context, text string) (Found, error) {
 	if strings.Count(text, ".") == 2 && !strings.ContainsAny(text, "\r\n") {
 		return p.findSigned(ctx, text)
 	}
-	token, err := p.store.TokenByDigest(ctx, seal.Digest(text))
+	token, err := p.store.TokenByDigest(ctx, seal.Digest(text), oauth.Now())
 	return Found{LiveToken: token}, err
 }
 
@@ -209,7 +209,7 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	}
 	sum := seal.Digest(token.name)
 	if id, ok := strings.CutPrefix(string(behind), ofGrant); ok {
-		token.LiveToken, err = p.store.TokenOfGrant(ctx, id)
+		token.LiveToken, err = p.store.TokenOfGrant(ctx, id, oauth.Now())
 	} else {
 		id, generation, _ := strings.Cut(string(behind[len(ofApplication):]), ":")
 		made, _ := strconv.ParseInt(generation, 10, 64) // the server wrote it

@@ -62,9 +62,10 @@ func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ri
 	return p
 }
 
-// tokenChanged reports whether a record that a copied token depends on has changed.
+// tokenChanged reports whether a record that a copied token depends on has changed, or a membership has ended.
 func tokenChanged(c *copies.Changes, read time.Time, t *Found) bool {
-	return c.Has(storage.OfToken, &t.Digest, read) || c.Has(storage.OfApplication, &t.Application, read) ||
+	return t.ChangesAt > 0 && t.ChangesAt <= oauth.Now() ||
+		c.Has(storage.OfToken, &t.Digest, read) || c.Has(storage.OfApplication, &t.Application, read) ||
 		c.Has(storage.OfGrant, t.GrantID, read) || c.Has(storage.OfUser, t.UserID, read) ||
 		c.Has(storage.OfUser, t.OwnerID, read) || c.Has(storage.OfSession, t.SessionID, read) ||
 		t.name != "" && c.Has(storage.OfKeys, new(string), read) // the change does not name a key

@@ -28,6 +28,8 @@ func fieldFlags() []fieldFlag[clients.Registration] {
 func valueOfFlag(f clients.Field, value any) any {
 	list, is := value.(*[]string)
 	switch {
+	case is && f.Wide && f.Access:
+		return (*narrowingNames)(list)
 	case is && f.Wide:
 		return (*narrowing)(list)
 	case is && f.Kind == clients.Choices:

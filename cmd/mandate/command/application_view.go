@@ -13,6 +13,7 @@ import (
 	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/events"
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -53,6 +54,9 @@ type applicationView struct {
 	ObjectAlgorithm      string   `json:"request_object_algorithm"`
 	RequireSigned        bool     `json:"require_signed_request_object"`
 	RequestURIs          []string `json:"request_uris"`
+	AllowedGroups        []string `json:"allowed_groups"` // none: everybody may use it
+	DeniedGroups         []string `json:"denied_groups"`
+	NobodyNew            bool     `json:"nobody_new"`
 	ResponseAlgorithm    string   `json:"response_algorithm"`
 	ResponseModes        []string `json:"response_modes"`
 	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
@@ -169,6 +173,9 @@ func viewApplication(of *provider.Provider, a storage.Application, secret string
 		ObjectAlgorithm:      a.ObjectAlgorithm,
 		RequireSigned:        a.RequireSigned,
 		RequestURIs:          split(a.RequestURIs),
+		AllowedGroups:        append([]string{}, oauth.Lines(a.AllowedGroups)...),
+		DeniedGroups:         append([]string{}, oauth.Lines(a.DeniedGroups)...),
+		NobodyNew:            a.NobodyNew,
 		ResponseAlgorithm:    a.ResponseAlgorithm,
 		ResponseModes:        split(a.ResponseModes),
 		AccessTokenLifetime:  a.AccessTokenLifetime,
@@ -266,6 +273,9 @@ func (v applicationView) write(p *program) error {
 		{"certificate subject", clientauth.ShortSubject(v.CertificateSubject)},
 		{"suspended", v.WhySuspended},
 		{"resources", strings.Join(v.Resources, " ")},
+		{"allowed groups", strings.Join(v.AllowedGroups, ", ")},
+		{"denied groups", strings.Join(v.DeniedGroups, ", ")},
+		{"nobody new", map[bool]string{true: "yes"}[v.NobodyNew]},
 		{"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)},
 		{"keys", strings.Join(v.KeyIDs, " ")},
 		{"keys at", v.JWKSURI},

@@ -35,8 +35,9 @@ type narrowing []string
 const everything = "__all__" // as in DEFAULT_SCOPES
 
 // Set adds the words of one argument.
-func (n *narrowing) Set(text string) error {
-	found := strings.Fields(text)
+func (n *narrowing) Set(text string) error { return n.add(strings.Fields(text)) }
+
+func (n *narrowing) add(found []string) error {
 	switch {
 	case len(found) == 0:
 		return errors.New("the empty text would allow everything: name what is allowed, or write " + everything)
@@ -46,6 +47,19 @@ func (n *narrowing) Set(text string) error {
 	*n = append(*n, found...)
 	return nil
 }
+
+// narrowingNames is narrowing for names that may have spaces.
+type narrowingNames []string
+
+// Set adds one argument.
+func (n *narrowingNames) Set(text string) error {
+	return (*narrowing)(n).add(withoutEmpty([]string{strings.TrimSpace(text)}))
+}
+
+// Type is the one of a list of texts.
+func (*narrowingNames) Type() string { return "stringArray" }
+
+func (n *narrowingNames) String() string { return strings.Join(*n, "\n") }
 
 // list returns the list as records have it.
 func (n *narrowing) list() []string {
@@ -84,6 +98,8 @@ func addFlags[T any](c *cobra.Command, list []fieldFlag[T], said *T) {
 				usage += "; " + everything + " stands for that"
 			}
 			flags.Var(field, one.name, usage)
+		case *narrowingNames:
+			flags.Var(field, one.name, one.usage)
 		case *int64:
 			flags.Int64Var(field, one.name, 0, one.usage)
 		case *bool:
@@ -107,6 +123,8 @@ func readFlags[T any](c *cobra.Command, list []fieldFlag[T], said, into *T) {
 			*field = withoutEmpty(*one.field(said).(*words))
 		case *narrowing:
 			*field = one.field(said).(*narrowing).list()
+		case *narrowingNames:
+			*field = (*narrowing)(one.field(said).(*narrowingNames)).list()
 		case *int64:
 			*field = *one.field(said).(*int64)
 		case *bool:
