@@ -389,6 +389,16 @@ func TestForwardAuthEnds(t *testing.T) {
 		"the site is deleted": func(s *site, made storage.Site) error {
 			return s.provider.Sites.Delete(t.Context(), root, made.ClientID)
 		},
+		"the site is for other people": func(s *site, made storage.Site) error {
+			err := s.provider.People.AddGroup(t.Context(), "staff")
+			if err == nil {
+				_, err = s.provider.Clients.Change(t.Context(), root, made.ApplicationID, func(r *clients.Registration) error {
+					r.AllowedGroups = []string{"staff"}
+					return nil
+				})
+			}
+			return err
+		},
 		"a stronger login is required": func(s *site, made storage.Site) error {
 			_, err := s.provider.Clients.Change(t.Context(), root, made.ApplicationID, func(r *clients.Registration) error {
 				r.RequiredACR = acr.MFA

@@ -45,14 +45,36 @@ func (w world) usable(t *testing.T, f family, u User, a Application, now int64) 
 	if err != nil && !errors.Is(err, ErrExcluded) {
 		t.Fatal(err)
 	}
+	site, siteErr := w.siteSession(t, a, n, now)
+	if siteErr != nil && !errors.Is(siteErr, ErrNotFound) {
+		t.Fatal(siteErr)
+	}
+	if siteErr == nil && site.UserID != u.ID {
+		t.Errorf("the session of the site is of %s", site.UserID)
+	}
 	applications, listErr := w.UsableBy(t.Context(), u.ID, now)
 	must(t, listErr)
 	people, listErr := w.UsersOf(t.Context(), a.ID, now, 0, 100)
 	must(t, listErr)
 	_ = access
-	return []bool{byAccess, byRefresh, bySigned, byCode, err == nil,
+	return []bool{byAccess, byRefresh, bySigned, byCode, err == nil, siteErr == nil,
 		slices.ContainsFunc(applications, func(one Application) bool { return one.ID == a.ID }),
 		slices.ContainsFunc(people, func(one User) bool { return one.ID == u.ID })}
+}
+
+// siteSession reads a session of a person at a host that belongs to an application.
+func (w world) siteSession(t *testing.T, a Application, n Session, now int64) (SiteSession, error) {
+	t.Helper()
+	insert := func(statement string, values ...any) {
+		t.Helper()
+		_, err := w.exec(t.Context(), statement, values...)
+		must(t, err)
+	}
+	insert(`INSERT INTO sites (application_id, public_paths, assertion) VALUES ($1, '', FALSE) ON CONFLICT DO NOTHING`, a.ID)
+	insert(`INSERT INTO site_hosts (host, application_id) VALUES ($1, $1) ON CONFLICT DO NOTHING`, a.ID)
+	insert(`INSERT INTO site_sessions (digest, session_id, host, application_id, generation, created_at, expires_at)
+		VALUES ($1, $1, $2, $2, $3, $4, $5)`, n.ID, a.ID, a.Generation, now, now+1000)
+	return w.SiteSession(t.Context(), n.ID, a.ID, now, 0)
 }
 
 func (w world) wantUsable(t *testing.T, what string, f family, u User, a Application, now int64, want bool) {
@@ -231,6 +253,10 @@ func TestTemporaryMembershipEndsByItself(t *testing.T) {
 		}
 		// Another change of the person keeps the end.
 		must(t, w.UpdateUser(t.Context(), alice, []string{"staff", "other"}, nil, Beside{}))
+		open, err := w.siteSession(t, a, w.session(t, alice.ID), at)
+		if err != nil || open.ChangesAt != at+20 || !slices.Equal(open.Groups, []string{"other", "staff"}) {
+			t.Errorf("a copy of a session of the site may be used until %d, groups %v, %v", open.ChangesAt, open.Groups, err)
+		}
 		left, err := w.TemporaryMemberships(t.Context(), "", alice.ID, at)
 		if err != nil || len(left) != 1 || left[0].ExpiresAt != at+20 || left[0].Group != "staff" {
 			t.Errorf("memberships with an end: %v, %v", left, err)

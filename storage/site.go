@@ -97,6 +97,7 @@ type SiteSession struct {
 	SeenAt    int64    `db:"seen_at"`
 	OwnerID   *string  `db:"owner_id"` // of the application
 	Groups    []string `db:"-"`
+	ChangesAt int64    `db:"-"` // when the first membership of the person ends; 0: never
 }
 
 // FullName returns the first and the last name, or "".
@@ -134,21 +135,24 @@ func (s *Store) RedeemForSite(ctx context.Context, code SiteCode, digest, host s
 }
 
 // SiteSession reads a session of a site if everything on which it depends allows it now: it is of this host and its
-// application, and the session of the person lasts, was used after idleSince, and is that of an active person.
+// application, and the session of the person lasts, was used after idleSince, and is that of an active person whose
+// groups let them use the application.
 func (s *Store) SiteSession(ctx context.Context, digest, host string, now, idleSince int64) (SiteSession, error) {
 	var rows []struct {
 		SiteSession
 		Group *string `db:"group_name"`
+		Until *int64  `db:"until"`
 	}
 	err := s.all(ctx, &rows, `SELECT w.digest, w.session_id, w.host, w.application_id, s.expires_at, s.amr, s.seen_at,
-		u.id AS user_id, u.username, u.email, u.first_name, u.last_name, u.profile, a.owner_id, m.group_name
+		u.id AS user_id, u.username, u.email, u.first_name, u.last_name, u.profile, a.owner_id, m.group_name,
+		m.expires_at AS until
 		FROM site_sessions w JOIN site_hosts h ON h.host = w.host AND h.application_id = w.application_id
 		JOIN applications a ON a.id = w.application_id AND a.generation = w.generation
 		JOIN sessions s ON s.id = w.session_id JOIN users u ON u.id = s.user_id
 		LEFT JOIN users o ON o.id = a.owner_id
-		LEFT JOIN memberships m ON m.user_id = u.id
+		LEFT JOIN memberships m ON m.user_id = u.id AND `+inForce("$3")+`
 		WHERE w.digest = $1 AND w.host = $2 AND w.expires_at > $3 AND s.expires_at > $3 AND s.seen_at > $4 AND u.active
-		AND (a.responsible = 'operator' OR a.responsible = 'owner' AND o.active)
+		AND (a.responsible = 'operator' OR a.responsible = 'owner' AND o.active) AND `+mayUse("$3")+`
 		ORDER BY m.group_name`, digest, host, now, idleSince)
 	if err != nil {
 		return SiteSession{}, err
@@ -160,6 +164,9 @@ func (s *Store) SiteSession(ctx context.Context, digest, host string, now, idleS
 	for _, row := range rows {
 		if row.Group != nil {
 			found.Groups = append(found.Groups, *row.Group)
+		}
+		if row.Until != nil && *row.Until > 0 && (found.ChangesAt == 0 || *row.Until < found.ChangesAt) {
+			found.ChangesAt = *row.Until
 		}
 	}
 	return found, nil
