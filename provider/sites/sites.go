@@ -54,7 +54,8 @@ func siteChanged(c *copies.Changes, read time.Time, s *storage.Site) bool {
 
 // sessionChanged reports whether a record that a copied session depends on has changed, or a membership has ended.
 func sessionChanged(c *copies.Changes, read time.Time, n *storage.SiteSession) bool {
-	return n.ChangesAt > 0 && n.ChangesAt <= oauth.Now() || c.Has(storage.OfSession, &n.SessionID, read) || c.Has(storage.OfUser, &n.UserID, read) ||
+	return n.ChangesAt > 0 && n.ChangesAt <= oauth.Now() ||
+		c.Has(storage.OfSession, &n.SessionID, read) || c.Has(storage.OfUser, &n.UserID, read) ||
 		c.Has(storage.OfApplication, &n.ApplicationID, read) || c.Has(storage.OfUser, n.OwnerID, read)
 }
 
