@@ -114,6 +114,7 @@ func unusual(a *storage.Application) {
 	a.PostLogoutURIs, a.BackchannelURI = "https://app.example.com/bye", "https://app.example.com/logout"
 	a.Resources, a.RequestURIs = "https://api.example.com/", "https://app.example.com/request"
 	a.LaunchURL = "https://app.example.com/"
+	a.AllowedGroups, a.DeniedGroups, a.NobodyNew = "staff", "trainees", false // the consent page is skipped
 	a.JWKSURI, a.AuthMethod, a.AuthAlgorithm = "https://app.example.com/keys", "private_key_jwt", "ES256"
 }
 
@@ -122,11 +123,18 @@ func unusual(a *storage.Application) {
 func TestFieldsThatAFormDoesNotHaveStay(t *testing.T) {
 	for _, openID := range []bool{true, false} {
 		s := newSite(t, "", func(c *Config) { c.OpenID = openID })
+		for _, group := range []string{"staff", "trainees"} {
+			err := s.provider.People.AddGroup(t.Context(), group)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		v := s.as(t, "root")
 		path, _ := registered(t, v)
 		was := s.behind(t, path, unusual)
 		for _, f := range clients.Fields() {
-			alone := []string{"jwks", "certificate_subject", "profile", "pairwise"} // three exclude others, one is the sector
+			// Four exclude others, one is the sector.
+			alone := []string{"jwks", "certificate_subject", "profile", "pairwise", "nobody_new"}
 			if f.Stored(&was) == nil && !slices.Contains(alone, f.Name) {
 				t.Errorf("%s is empty: give it a value here", f.Name)
 			}

@@ -237,6 +237,8 @@ func ownPages(path string) bool {
 	}
 	for _, below := range []string{
 		"/account/",
+		"/.mandate/", // of the host of a site
+		"/authz/",
 		"/login",
 		"/logout",
 		"/password/",

@@ -270,7 +270,7 @@ func TestAttackSignInAddresses(t *testing.T) {
 		b.send(t, "/login/with/company/", params("next", next))
 		back, _ := newTraveller(t).signIn(t, b.Away, "ann")
 		b.open(t, back.String())
-		if b.Away != nil || b.URL.Path != "/account/" {
+		if b.Away != nil || b.URL.Path != "/" {
 			t.Errorf("%s leads to %s, %v", next, b.URL, b.Away)
 		}
 	}

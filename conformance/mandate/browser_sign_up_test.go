@@ -46,7 +46,7 @@ func TestBrowserStoryInvited(t *testing.T) {
 	b.press("Continue with a passkey")
 	b.press("Create the passkey")
 	b.says("Your account is created, and you are signed in.")
-	b.expect(200, "Account")
+	b.expect(200, "Hello, ann")
 	if keys := a.keys(); len(keys) != 1 || !keys[0].IsResidentCredential || keys[0].RpID != "localhost" {
 		t.Errorf("the authenticator has %+v", keys)
 	}
@@ -150,7 +150,7 @@ func TestBrowserSignUp(t *testing.T) {
 		visitor.fill("Username", "ann")
 		visitor.fill("Password", s.secret("words of a new person"))
 		visitor.press("Create the account")
-		visitor.expect(200, "Account")
+		visitor.expect(200, "Hello, ann")
 		visitor.look("sign-up-used", links[0])
 	})
 	t.Run("open", func(t *testing.T) {

@@ -400,6 +400,16 @@ func eventsOfPeople(t *testing.T, m *mailing, w *witness) {
 		m.mustCLI(t, "", "user", "enable", "grace")
 	},
 		"person.disabled: operator, grace, , ", "person.enabled: operator, grace, , ")
+	w.after(t, "an auditor", func() {
+		m.mustCLI(t, "", "user", "update", "grace", "--auditor")
+		m.mustCLI(t, "", "user", "update", "grace", "--auditor=false")
+	},
+		"auditor.added: operator, grace, , ", "auditor.removed: operator, grace, , ")
+	w.after(t, "a membership that ends", func() {
+		m.mustCLI(t, "", "group", "add-member", "staff", "grace", "--until", "1s")
+		waitFor(t, "the membership ends", func() bool { return len(m.events(t, "--kind", "membership.ended")) > 0 })
+	},
+		"person.changed: operator, grace, , groups", "membership.ended: server, grace, group staff, ")
 	his := m.signedIn(t, person{"grace", "other words of grace"})
 	his.registered(t, "name", "Of Grace")
 	w.fresh(t)

@@ -39,7 +39,7 @@ func TestFactorLostPhone(t *testing.T) {
 			checkEqual(t, what, old.Status, http.StatusUnprocessableEntity)
 		}
 		old.submit(t, "Continue", params("code", renewed.code(0)))
-		checkEqual(t, "after the code of the new phone", old.URL.Path, "/account/")
+		checkEqual(t, "after the code of the new phone", old.URL.Path, "/")
 	})
 }
 

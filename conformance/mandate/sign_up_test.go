@@ -130,7 +130,7 @@ func TestInvitationByMail(t *testing.T) {
 		a := &passkeytest.Authenticator{Origin: m.BaseURL, Counter: 1}
 		form.Set("response", a.Create(options))
 		b.send(t, link+"passkey/", form)
-		if b.URL.Path != "/account/" || !strings.Contains(b.Body, "Your account is created, and you are signed in.") {
+		if b.URL.Path != "/" || !strings.Contains(b.Body, "Your account is created, and you are signed in.") {
 			t.Fatalf("%d %s\n%s", b.Status, b.URL, b.Body)
 		}
 		b.isPerson(t, "ann")
@@ -330,7 +330,7 @@ func TestOpenSignUp(t *testing.T) {
 		// planted
 		phone := m.carrying(t, "mandate_joining", base64.RawURLEncoding.EncodeToString([]byte("https://evil.example/")))
 		phone.joins(t, m.linkIn(t, m.waitTo(t, "bob@example.org", signUpSubject, 1)), "username", "bobby")
-		if phone.Away != nil || phone.URL.Path != "/account/" {
+		if phone.Away != nil || phone.URL.Path != "/" {
 			t.Errorf("the page after the sign-up is %s, sent to %v", phone.URL, phone.Away)
 		}
 		// Neither the next person in a browser nor a very long address is led on.

@@ -16,6 +16,7 @@ import (
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/spreadsheet"
 	"mandate/storage"
 	"mandate/templates"
 )
@@ -285,7 +286,7 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 	})
 	for n := 0; len(found) > 0; {
 		for _, e := range found {
-			_ = out.Write(cells(
+			_ = out.Write(spreadsheet.Cells(
 				time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, events.Actor(e), e.ActorKind, e.ActorID, e.ActorName,
 				e.Address, e.UserAgent, e.PersonID, e.PersonName, e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail,
 				strconv.FormatInt(e.Times, 10), time.Unix(e.Since, 0).UTC().Format(time.RFC3339), e.ID,
@@ -306,22 +307,4 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	out.Flush()
 	return nil // an error of the writer means that the client has disconnected
-}
-
-// cells returns the cells of a row. A spreadsheet runs a cell that begins with one of these characters as a
-// formula, and strangers choose some of the texts. In many countries it takes a semicolon for the end of a cell.
-func cells(texts ...string) []string {
-	for i, text := range texts {
-		var b strings.Builder
-		begins := true // what may be a cell
-		for _, r := range text {
-			if begins && strings.ContainsRune("=+-@\t\r\n＝＋－＠", r) {
-				b.WriteByte('\'')
-			}
-			b.WriteRune(r)
-			begins = strings.ContainsRune(";\t\r\n", r) || begins && (r == ' ' || r == '"')
-		}
-		texts[i] = b.String()
-	}
-	return texts
 }

@@ -16,6 +16,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/spreadsheet"
 	"mandate/storage"
 	"mandate/templates"
 )
@@ -362,7 +363,7 @@ func linksCSV(rows []templates.InvitedRow) string {
 	out := csv.NewWriter(&b)
 	_ = out.Write([]string{"email", "link"}) // the writer has no error: neither has the builder
 	for _, one := range rows {
-		_ = out.Write(cells(one.Email, one.Link))
+		_ = out.Write(spreadsheet.Cells(one.Email, one.Link))
 	}
 	out.Flush()
 	return b.String()

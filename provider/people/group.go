@@ -139,6 +139,29 @@ func (p *People) EndMemberships(ctx context.Context, now int64, limit int) (int6
 	return p.store.EndMemberships(ctx, now, limit, each)
 }
 
+// Join makes a person a member of a group until a time (0: without an end). A membership that is like that already
+// stays as it is, and nothing is written, so that a script can run again.
+func (p *People) Join(ctx context.Context, actor policy.Actor, u storage.User, group string, until int64) error {
+	groups, err := p.GroupsOf(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	temporary, err := p.Temporary(ctx, "", u.ID)
+	if err != nil {
+		return err
+	}
+	end := int64(0)
+	for _, m := range temporary {
+		if m.Group == group {
+			end = m.ExpiresAt
+		}
+	}
+	if slices.Contains(groups, group) && end == until {
+		return nil
+	}
+	return p.SetMembership(ctx, actor, u, group, until)
+}
+
 // SetMembership makes a person a member of a group until a time, or without an end if until is 0.
 func (p *People) SetMembership(ctx context.Context, actor policy.Actor, u storage.User, group string,
 	until int64) error {

@@ -2,9 +2,11 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	"mandate/provider"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // groupView is a group as JSON.
@@ -96,12 +99,21 @@ func (p *program) withGroup(ctx context.Context, name string, use func(*opened) 
 // memberView is a group with its members as JSON.
 type memberView struct {
 	groupView
-	Usernames []string `json:"usernames"`
+	Usernames []string          `json:"usernames"`
+	Until     map[string]string `json:"until,omitempty"` // when the membership of a person ends by itself
 }
 
 func viewMembers(ctx context.Context, from *provider.Provider, name string) (memberView, error) {
 	names, err := from.People.MembersOf(ctx, name)
-	return memberView{groupView{name, len(names)}, append([]string{}, names...)}, err
+	view := memberView{groupView{name, len(names)}, append([]string{}, names...), map[string]string{}}
+	if err != nil {
+		return view, err
+	}
+	temporary, err := from.People.Temporary(ctx, name, "")
+	for _, m := range temporary {
+		view.Until[m.Username] = timestamp(m.ExpiresAt)
+	}
+	return view, err
 }
 
 func (p *program) groupShowCommand() *cobra.Command {
@@ -118,6 +130,9 @@ func (p *program) groupShowCommand() *cobra.Command {
 				}
 				rows := [][]string{{"name", view.Name}, {"members", strconv.Itoa(view.Members)}}
 				for _, username := range view.Usernames {
+					if end := view.Until[username]; end != "" {
+						username += " until " + end
+					}
 					rows = append(rows, []string{"", username})
 				}
 				return writeTable(p.Stdout, rows)
@@ -155,22 +170,47 @@ change the setting too, and restart the server.`,
 }
 
 func (p *program) groupAddMemberCommand() *cobra.Command {
-	return p.memberCommand(
-		"add-member", "Make a person a member of a group", "Added %[2]s to the group %[1]s.\n",
-		func(groups []string, name string) []string {
-			if slices.Contains(groups, name) {
-				return groups
+	var until string
+	c := p.memberCommand("add-member", "Make a person a member of a group", "Added %[2]s to the group %[1]s.\n",
+		func(ctx context.Context, o *opened, u storage.User, group string) error {
+			end, err := parseEnd(until)
+			if err != nil {
+				return wrongUsage("--until: %v", err)
 			}
-			return append(slices.Clone(groups), name)
-		},
-	)
+			return o.provider.People.Join(ctx, policy.Operator(), u, group, end)
+		})
+	c.Flags().StringVar(&until, "until", "", "the `DATE` (2027-01-31), time (2027-01-31T18:00:00Z) or duration from now "+
+		"(90d) at which the membership ends by itself (default: it does not end)")
+	return c
+}
+
+// parseEnd reads when something ends: a date, a time, or a duration from now. "": 0, it does not end. A date is its
+// beginning in UTC.
+func parseEnd(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		at, err := time.Parse(layout, text)
+		if err == nil {
+			return at.Unix(), nil
+		}
+	}
+	d, err := parseDuration(text)
+	if err != nil {
+		return 0, errors.New("write a date (2027-01-31), a time (2027-01-31T18:00:00Z) or a duration (90d)")
+	}
+	return time.Now().Add(d).Unix(), nil
 }
 
 func (p *program) groupRemoveMemberCommand() *cobra.Command {
 	return p.memberCommand(
 		"remove-member", "Remove a person from a group", "Removed %[2]s from the group %[1]s.\n",
-		func(groups []string, name string) []string {
-			return slices.DeleteFunc(slices.Clone(groups), func(one string) bool { return one == name })
+		func(ctx context.Context, o *opened, u storage.User, group string) error {
+			_, err := o.provider.People.ChangeUser(ctx, policy.Operator(), u.ID, func(person *people.Person) {
+				person.Groups = slices.DeleteFunc(person.Groups, func(one string) bool { return one == group })
+			})
+			return err
 		},
 	)
 }
@@ -179,7 +219,7 @@ func (p *program) groupRemoveMemberCommand() *cobra.Command {
 // script can run again.
 func (p *program) memberCommand(
 	use, short, done string,
-	change func(groups []string, name string) []string,
+	change func(ctx context.Context, o *opened, u storage.User, group string) error,
 ) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: use + " NAME USERNAME", Short: short, Args: arguments("NAME", "USERNAME"),
@@ -187,9 +227,7 @@ func (p *program) memberCommand(
 			return p.withGroup(c.Context(), args[0], func(o *opened) error {
 				u, err := o.provider.People.UserByName(c.Context(), args[1])
 				if err == nil {
-					_, err = o.provider.People.ChangeUser(c.Context(), policy.Operator(), u.ID, func(person *people.Person) {
-						person.Groups = change(person.Groups, args[0])
-					})
+					err = change(c.Context(), o, u, args[0])
 				}
 				if err != nil {
 					return missing(err, "person", args[1], "user list")

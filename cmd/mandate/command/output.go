@@ -63,6 +63,7 @@ var flagOf = map[string]string{
 	"country":               "--country",
 	"recipient":             "EMAIL",
 	"language":              "--language",
+	"until":                 "--until",
 	"url":                   "--url",
 	"program":               "--for",
 }

@@ -78,6 +78,13 @@ func (p *program) root() *cobra.Command {
 			p.resourceDeleteCommand(),
 		),
 		group(
+			"access",
+			"Who may use which application",
+			p.accessCheckCommand(),
+			p.accessPeopleCommand(),
+			p.accessApplicationsCommand(),
+		),
+		group(
 			"site",
 			"Sites: applications without OpenID Connect, behind a reverse proxy that asks this server",
 			p.siteAddCommand(),

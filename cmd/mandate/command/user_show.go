@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,18 +17,20 @@ import (
 // personView is everything about a person as JSON, and no secret of theirs.
 type personView struct {
 	userView
-	Profile        people.Profile `json:"profile"` // the other claims (OIDC Core §5.1)
-	HasPassword    bool           `json:"has_password"`
-	TOTPSince      string         `json:"authenticator_app_since,omitempty"`
-	RecoveryCodes  int            `json:"recovery_codes"`
-	Passkeys       []passkeyView  `json:"passkeys"`
-	Identities     []identityView `json:"identities"`
-	Sessions       int            `json:"sessions"`
-	LastSeenAt     string         `json:"last_seen_at,omitempty"`    // in one of the sessions
-	LastSignInAt   string         `json:"last_sign_in_at,omitempty"` // as far as the event log goes back
-	RefusedSignIns int64          `json:"refused_sign_ins"`          // in the last 24 hours
-	Allowed        []allowedView  `json:"allowed_applications"`
-	Owned          []ownedView    `json:"owned_applications"`
+	Profile people.Profile `json:"profile"` // the other claims (OIDC Core §5.1)
+	// Until has the groups that the person leaves by themselves, and when.
+	Until          map[string]string `json:"memberships_until,omitempty"`
+	HasPassword    bool              `json:"has_password"`
+	TOTPSince      string            `json:"authenticator_app_since,omitempty"`
+	RecoveryCodes  int               `json:"recovery_codes"`
+	Passkeys       []passkeyView     `json:"passkeys"`
+	Identities     []identityView    `json:"identities"`
+	Sessions       int               `json:"sessions"`
+	LastSeenAt     string            `json:"last_seen_at,omitempty"`    // in one of the sessions
+	LastSignInAt   string            `json:"last_sign_in_at,omitempty"` // as far as the event log goes back
+	RefusedSignIns int64             `json:"refused_sign_ins"`          // in the last 24 hours
+	Allowed        []allowedView     `json:"allowed_applications"`
+	Owned          []ownedView       `json:"owned_applications"`
 }
 
 type passkeyView struct {
@@ -110,6 +113,14 @@ func (v *personView) addAccount(ctx context.Context, from *provider.Provider, u 
 	if err != nil {
 		return err
 	}
+	temporary, err := from.People.Temporary(ctx, "", u.ID)
+	if err != nil {
+		return err
+	}
+	v.Until = map[string]string{}
+	for _, m := range temporary {
+		v.Until[m.Group] = timestamp(m.ExpiresAt)
+	}
 	v.Profile, err = people.ProfileOf(u)
 	return err
 }
@@ -176,6 +187,12 @@ func (v personView) rows() [][]string {
 	if v.EmailVerified {
 		email += " (confirmed)"
 	}
+	groups := slices.Clone(v.Groups)
+	for n, name := range groups {
+		if end := v.Until[name]; end != "" {
+			groups[n] += " until " + end
+		}
+	}
 	rows := [][]string{
 		{"username", v.Username},
 		{"id", v.ID},
@@ -184,7 +201,7 @@ func (v personView) rows() [][]string {
 		{"state", v.state()},
 		{"administrator", yes(v.Administrator)},
 		{"auditor", yes(v.Auditor)},
-		{"groups", dash(strings.Join(v.Groups, ", "))},
+		{"groups", dash(strings.Join(groups, ", "))},
 		{"password", yes(v.HasPassword)},
 		{"authenticator app", dash(v.TOTPSince)},
 		{"recovery codes", strconv.Itoa(v.RecoveryCodes)},
