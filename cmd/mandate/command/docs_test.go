@@ -357,7 +357,7 @@ func TestGuidesNameWhatPagesSay(t *testing.T) {
 		said.Write(text)
 	}
 	for _, f := range clients.Fields() {
-		fmt.Fprintf(&said, ">%s<", f.Title())
+		fmt.Fprintf(&said, ">%s<>%s<", f.Label, f.Title())
 	}
 	label := regexp.MustCompile(`[^*]\*([A-Z][^*]+)\*[^*]`)
 	for _, name := range []string{"docs/administer.md", "docs/for-people.md"} {
