@@ -70,7 +70,8 @@ func (w world) siteSession(t *testing.T, a Application, n Session, now int64) (S
 		_, err := w.exec(t.Context(), statement, values...)
 		must(t, err)
 	}
-	insert(`INSERT INTO sites (application_id, public_paths, assertion) VALUES ($1, '', FALSE) ON CONFLICT DO NOTHING`, a.ID)
+	insert(`INSERT INTO sites (application_id, public_paths, assertion) VALUES ($1, '', FALSE)
+		ON CONFLICT DO NOTHING`, a.ID)
 	insert(`INSERT INTO site_hosts (host, application_id) VALUES ($1, $1) ON CONFLICT DO NOTHING`, a.ID)
 	insert(`INSERT INTO site_sessions (digest, session_id, host, application_id, generation, created_at, expires_at)
 		VALUES ($1, $1, $2, $2, $3, $4, $5)`, n.ID, a.ID, a.Generation, now, now+1000)

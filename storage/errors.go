@@ -68,8 +68,8 @@ func translate(err error) error {
 // either the work had no effect, or it may safely run twice.
 var errAgain = errors.New("the work must run again")
 
-// attempts is how often work is tried before its error is returned. Each failure of overtaken work means that another
-// transaction was committed meanwhile, so work with fewer rivals than overtaken is never refused.
+// attempts is how often work is tried before its error is returned. Overtaken work is tried more often, because each of
+// its failures usually means that another transaction was committed meanwhile: as often as it has rivals.
 const (
 	attempts  = 5
 	overtaken = 20

@@ -67,9 +67,6 @@ func (s *Store) RenameGroup(ctx context.Context, from, to string) error {
 			err = t.renameRestricted(from, to)
 		}
 		if err == nil {
-			err = t.renameRestricted(from, to)
-		}
-		if err == nil {
 			_, err = t.exec(`DELETE FROM groups WHERE name = $1`, from)
 		}
 		return err
