@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strings"
 
@@ -13,20 +14,19 @@ import (
 // named finds the application of the path. It returns an error if the person may not
 // change it.
 func (s *server) named(r *http.Request) (*storage.SignedIn, storage.Application, error) {
-	who, err := s.Entitled(r)
-	if err != nil {
-		return nil, storage.Application{}, err
-	}
-	id, err := web.Variable(r, "id")
-	if err != nil {
-		return nil, storage.Application{}, err
-	}
-	a, err := s.Provider.Clients.Application(r.Context(), policy.By(who.User), id)
-	return who, a, err
+	return s.found(r, s.Provider.Clients.Application)
 }
 
 // seen finds the application of the path for its page, which auditors see too.
 func (s *server) seen(r *http.Request) (*storage.SignedIn, storage.Application, error) {
+	return s.found(r, s.Provider.Clients.Shown)
+}
+
+// found finds the application of the path, as the person of the session may find it.
+func (s *server) found(
+	r *http.Request,
+	find func(context.Context, policy.Actor, string) (storage.Application, error),
+) (*storage.SignedIn, storage.Application, error) {
 	who, err := s.Entitled(r)
 	if err != nil {
 		return nil, storage.Application{}, err
@@ -35,7 +35,7 @@ func (s *server) seen(r *http.Request) (*storage.SignedIn, storage.Application, 
 	if err != nil {
 		return nil, storage.Application{}, err
 	}
-	a, err := s.Provider.Clients.Shown(r.Context(), policy.By(who.User), id)
+	a, err := find(r.Context(), policy.By(who.User), id)
 	return who, a, err
 }
 
