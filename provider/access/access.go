@@ -57,11 +57,9 @@ type Verdict struct {
 
 // Allowed reports whether the person may use the application. A login that is too weak can be strengthened, so it does
 // not count.
-func (v Verdict) Allowed() bool {
-	return !slices.ContainsFunc(v.Conditions, func(c Condition) bool { return !c.Met && c.Kind != Strength })
-}
+func (v Verdict) Allowed() bool { return v.Missing() == "" }
 
-// Missing returns the first condition that is not met, or "".
+// Missing returns the first condition that is not met and keeps the person out, or "".
 func (v Verdict) Missing() Kind {
 	for _, c := range v.Conditions {
 		if !c.Met && c.Kind != Strength {
