@@ -107,6 +107,7 @@ func unusual(a *storage.Application) {
 		}
 	}
 	a.AccessTokenFormat, a.Sector = policy.FormatJWT, "app.example.com"
+	a.Claims = `{"name":"role","from":"groups","in":["id_token"]}`
 	a.RefreshRotation, a.ClaimsInIDToken, a.PKCE = policy.RotationOn, policy.ClaimsOff, policy.PKCERequired
 	a.Algorithm, a.UserInfoAlgorithm, a.IntrospectionAlg = "ES256", "ES256", "ES256"
 	a.ObjectAlgorithm, a.ResponseAlgorithm, a.ResponseModes = "ES256", "ES256", "query"

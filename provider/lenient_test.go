@@ -13,6 +13,7 @@ func TestChangeByAPersonRemovesLenientValues(t *testing.T) {
 	f := begin(t, openID)
 	app := f.app(func(r *clients.Registration) {
 		r.PKCE, r.ClaimsInIDToken, r.RefreshRotation = policy.PKCEIfSent, policy.ClaimsOn, policy.RotationOff
+		r.Claims = []string{`{"name":"role","from":"groups","in":["id_token"]}`}
 	})
 	id, alice := app.Application.ID, f.person("alice")
 	f.sql("UPDATE applications SET responsible = 'owner', owner_id = '" + alice.ID + "' WHERE id = '" + id + "'")
@@ -30,7 +31,7 @@ func TestChangeByAPersonRemovesLenientValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := f.Clients.Application(t.Context(), policy.Operator(), id)
-	if err != nil || a.Name != "Mine" || a.PKCE != "" || a.ClaimsInIDToken != "" || a.RefreshRotation != "" {
-		t.Errorf("%q %q %q %q, %v", a.Name, a.PKCE, a.ClaimsInIDToken, a.RefreshRotation, err)
+	if err != nil || a.Name != "Mine" || a.PKCE != "" || a.ClaimsInIDToken != "" || a.RefreshRotation+a.Claims != "" {
+		t.Errorf("%q %q %q %q %q, %v", a.Name, a.PKCE, a.ClaimsInIDToken, a.RefreshRotation, a.Claims, err)
 	}
 }

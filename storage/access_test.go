@@ -132,7 +132,7 @@ func TestListNamesOnlyGroupsThatExist(t *testing.T) {
 				t.Errorf("DeleteGroup of %s: %v", name, err)
 			}
 		}
-		must(t, w.RenameGroup(t.Context(), "staff", "crew"))
+		must(t, w.RenameGroup(t.Context(), "staff", "crew", nil))
 		now, err = w.Application(t.Context(), a.ID)
 		if err != nil || now.AllowedGroups != "crew" || now.DeniedGroups != "other" || now.Version == a.Version {
 			t.Errorf("after the renaming: %q, %q, version %d, %v", now.AllowedGroups, now.DeniedGroups, now.Version, err)

@@ -87,9 +87,11 @@ type Application struct {
 	// where a person opens it; empty: no page lists it
 	LaunchURL string `db:"launch_url"`
 	// the names of groups by line: whose members may use it (empty: everybody), and whose may not
-	AllowedGroups string `db:"allowed_groups"`
-	DeniedGroups  string `db:"denied_groups"`
-	NobodyNew     bool   `db:"nobody_new"` // only people who give it access already may use it
+	AllowedGroups string `db:"allowed_groups" administrators:"kept"`
+	DeniedGroups  string `db:"denied_groups" administrators:"kept"`
+	NobodyNew     bool   `db:"nobody_new" administrators:"kept"` // only people who give it access already may use it
+	// the rules of its own claims: a JSON object in each line
+	Claims string `db:"claims" administrators:"*"`
 	// the program for which it was registered; it never changes
 	Program           string `db:"program" written:"once"`
 	LastUsedAt        int64  `db:"last_used_at" written:"never"` // 0: never; see NoteUses
@@ -145,7 +147,6 @@ var (
 		`, registration_digest = NULL, version = version + 1,
 		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
 		WHERE id = :id AND secret = :was.secret AND ` + undecided(columnsOfApplication, applicationPKCE) + `
-		AND allowed_groups = :was.allowed_groups AND denied_groups = :was.denied_groups AND nobody_new = :was.nobody_new
 		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '')
 			AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`
 	withdrawDecisions = withdrawn(columnsOfApplication, applicationPKCE)

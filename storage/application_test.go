@@ -119,7 +119,8 @@ func TestUpdateApplicationNeverUndoesARotation(t *testing.T) {
 	})
 }
 
-// administratorsColumns returns a change to each value that only an administrator sets, by its column.
+// administratorsColumns returns a change to each value that only an administrator sets, by its column. The value of a
+// list of groups is the group kept.
 func administratorsColumns() map[string]func(*Application) {
 	changes := map[string]func(*Application){}
 	for f := range reflect.TypeFor[Application]().Fields() {
@@ -145,6 +146,7 @@ func administratorsColumns() map[string]func(*Application) {
 func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		stores := w.pair(t)
+		must(t, w.AddGroup(t.Context(), "kept", at))
 		for column, decide := range administratorsColumns() {
 			for _, made := range []bool{true, false} {
 				name := fmt.Sprint(column, " made: ", made)
@@ -192,10 +194,12 @@ func decidedOnce(t *testing.T, stores []*Store, name string, was, decided Applic
 	is(t, name+": based on the present version", w.UpdateApplication(t.Context(), pointed, decided), nil)
 }
 
-// Another owner gets nothing that an administrator decided for the previous one, and keeps what is stricter.
+// Another owner gets nothing that an administrator decided for the previous one, and keeps what is stricter, and who may
+// use the application.
 func TestAnotherOwnerGetsNoDecisionOfAnAdministrator(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, decided, strict := w.person(t, "alice"), newApplication("Decided"), newApplication("Strict")
+		must(t, w.AddGroup(t.Context(), "kept", at))
 		for _, decide := range administratorsColumns() {
 			decide(&decided)
 		}
@@ -206,6 +210,7 @@ func TestAnotherOwnerGetsNoDecisionOfAnAdministrator(t *testing.T) {
 			got, err := w.Application(t.Context(), was.ID)
 			must(t, err)
 			want := newApplication(was.Name)
+			want.AllowedGroups, want.DeniedGroups, want.NobodyNew = was.AllowedGroups, was.DeniedGroups, was.NobodyNew
 			want.ID, want.ClientID = was.ID, was.ClientID
 			if was.Name == "Strict" {
 				want = strict

@@ -69,8 +69,9 @@ func assignments(columns []column, instead map[string][]assignment, without ...s
 	return list
 }
 
-// decision is a column of which an administrator alone sets one value. An UPDATE has the condition same if the value
-// may not have changed since the record was read (as was), and the assignment none if nobody is to have the value.
+// decision is a column of which an administrator alone sets one value, or any value but none ("*"), or any value, which
+// a new owner gets too ("kept"). An UPDATE has the condition same if the value may not have changed since the record
+// was read (as was), and the assignment none if nobody is to have the value.
 type decision struct {
 	same string
 	none assignment
@@ -94,6 +95,10 @@ func decisions(columns []column, instead map[string][]assignment) []decision {
 			}
 		case c.administrators == "true":
 			list = append(list, decision{c.name + " = :was." + c.name, assignment{c.name, "FALSE"}})
+		case c.administrators == "*":
+			list = append(list, decision{c.name + " = :was." + c.name, assignment{c.name, "''"}})
+		case c.administrators == "kept":
+			list = append(list, decision{same: c.name + " = :was." + c.name})
 		default:
 			list = append(list, decision{
 				"(" + c.name + " = " + value + ") = (:was." + c.name + " = " + value + ")",
@@ -117,7 +122,9 @@ func undecided(columns []column, instead map[string][]assignment) string {
 func withdrawn(columns []column, instead map[string][]assignment) string {
 	var list []string
 	for _, one := range decisions(columns, instead) {
-		list = append(list, one.none.column+" = "+one.none.value)
+		if one.none.column != "" {
+			list = append(list, one.none.column+" = "+one.none.value)
+		}
 	}
 	return strings.Join(list, ", ")
 }

@@ -110,7 +110,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"HasUsers":                 func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },
 		"DeleteApplication":        func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
 		"MembersOf":                func(ctx context.Context) error { return drop(s.MembersOf(ctx, "x", at)) },
-		"RenameGroup":              func(ctx context.Context) error { return s.RenameGroup(ctx, "x", "y") },
+		"RenameGroup":              func(ctx context.Context) error { return s.RenameGroup(ctx, "x", "y", nil) },
 		"EndMemberships":           func(ctx context.Context) error { return drop(s.EndMemberships(ctx, at, 1, Event{})) },
 		"SetMembership":            func(ctx context.Context) error { return s.SetMembership(ctx, "x", "x", 0, at) },
 		"SweepExcluded":            func(ctx context.Context) error { return drop(s.SweepExcluded(ctx, at, 1)) },

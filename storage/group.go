@@ -47,10 +47,11 @@ func (s *Store) MembersOf(ctx context.Context, name string, now int64) ([]string
 	return names, err
 }
 
-// RenameGroup gives a group another name. Its members stay, and open invitations lead to it. It returns ErrNotFound if
-// there is no such group, and ErrConflict if the new name is taken. Additions and changes of people wait for it, so
+// RenameGroup gives a group another name. Its members stay, and open invitations lead to it. inClaims changes the name
+// in the claim rules of an application. It returns ErrNotFound if there is no such
+// group, and ErrConflict if the new name is taken. Additions and changes of people wait for it, so
 // that nobody joins the group under its former name meanwhile.
-func (s *Store) RenameGroup(ctx context.Context, from, to string) error {
+func (s *Store) RenameGroup(ctx context.Context, from, to string, inClaims func(rules string) (string, error)) error {
 	return s.atomically(ctx, func(t tx) error {
 		_, err := t.exec(lockPeople)
 		if err == nil {
@@ -65,6 +66,9 @@ func (s *Store) RenameGroup(ctx context.Context, from, to string) error {
 		}
 		if err == nil {
 			err = t.renameRestricted(from, to)
+		}
+		if err == nil {
+			err = t.rewriteClaims(inClaims)
 		}
 		if err == nil {
 			_, err = t.exec(`DELETE FROM groups WHERE name = $1`, from)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,11 +100,22 @@ func TestRenamedGroupKeepsItsMembersAndInvitations(t *testing.T) {
 		one.Groups = "other\nstaff\nstaff 2"
 		must(t, w.AddInvitations(t.Context(), nil, []NewInvitation{one}, 1))
 
-		is(t, "a group that does not exist", w.RenameGroup(t.Context(), "nothing", "new"), ErrNotFound)
-		is(t, "a name that is taken", w.RenameGroup(t.Context(), "staff", "other"), ErrConflict)
-		is(t, "its own name", w.RenameGroup(t.Context(), "staff", "staff"), ErrConflict)
+		is(t, "a group that does not exist", w.RenameGroup(t.Context(), "nothing", "new", nil), ErrNotFound)
+		is(t, "a name that is taken", w.RenameGroup(t.Context(), "staff", "other", nil), ErrConflict)
+		is(t, "its own name", w.RenameGroup(t.Context(), "staff", "staff", nil), ErrConflict)
 		memberOf(t, w, alice, "other", "staff")
-		must(t, w.RenameGroup(t.Context(), "staff", "crew"))
+		app := w.application(t, "Shop")
+		ruled := app
+		ruled.Claims = "staff"
+		must(t, w.UpdateApplication(t.Context(), ruled, app))
+		must(t, w.RenameGroup(t.Context(), "staff", "crew", func(rules string) (string, error) {
+			return strings.ReplaceAll(rules, "staff", "crew"), nil
+		}))
+		now, err := w.Application(t.Context(), app.ID)
+		must(t, err)
+		if now.Claims != "crew" || now.Version != app.Version+2 {
+			t.Errorf("the claims are %q, and the version is %d", now.Claims, now.Version)
+		}
 		memberOf(t, w, alice, "crew", "other")
 		memberOf(t, w, bob, "other")
 		found, err := w.Invitation(t.Context(), one.ID)

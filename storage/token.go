@@ -41,6 +41,8 @@ type LiveToken struct {
 	ACR            *string `db:"acr"`
 	ChangesAt      int64   `db:"changes_at"` // when the person may lose the application by themselves; 0: never
 
+	HasClaims bool `db:"has_claims"` // the application has rules for claims of its own
+
 	// The application's current permissions.
 	Scopes             string  `db:"application_scopes"`
 	Origin             string  `db:"origin"`
@@ -69,7 +71,8 @@ var tokenContextColumns = applicationColumns +
 const sectorColumn = `CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END`
 
 const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.origin,
-	a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
+	a.responsible, a.claims <> '' AS has_claims,
+	a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
 const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, ` +
 	`resource, generation, cnf`

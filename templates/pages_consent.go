@@ -23,6 +23,13 @@ type Access struct {
 	Resources  []API // the APIs that the access is for; empty: only this server
 	AlsoServer bool  // the access is for this server too, beside the resources
 	Offline    bool  // the access continues after the session ends
+	Learns     []Learned
+}
+
+// Learned is a claim of the application's own that no scope stands for.
+type Learned struct {
+	Claim string
+	Field string // of the profile; "": it comes from the groups
 }
 
 // Beyond is what an application asks for and cannot get.

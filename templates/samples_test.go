@@ -87,7 +87,7 @@ func peopleSamples() []sample {
 	// this server makes the path
 	stranger := Asker{hostile, hostile, hostile, hostile, true, false, hostile, "/logo/x/", hostile, hostile, hostile}
 	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, Beyond{hostile, 7},
-		[]API{{hostile, hostile, true}}, true, true}
+		[]API{{hostile, hostile, true}}, true, true, []Learned{{hostile, hostile}, {hostile, ""}}}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
 	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1",
 		Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
@@ -97,6 +97,7 @@ func peopleSamples() []sample {
 		"2001:db8:85a3:1234:5678:8a2e:370:7334", false
 	farDevice.Resources = apis.Resources
 	described := consent
+	described.Learns = []Learned{{"role", ""}, {"https://planner.example.com/id", "email"}}
 	described.LogoURL = "/static/icon.svg"
 	described.HomeURL, described.PolicyURL, described.TermsURL = "https://planner.example.com/",
 		"https://planner.example.com/policy", hard

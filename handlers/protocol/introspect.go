@@ -26,5 +26,9 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request) error {
 		_, _ = w.Write([]byte(answer.Signed)) // an error here means that the client has gone
 		return nil
 	}
-	return web.WriteJSON(w, http.StatusOK, answer)
+	members, err := answer.Members()
+	if err != nil {
+		return err
+	}
+	return web.WriteJSON(w, http.StatusOK, members)
 }

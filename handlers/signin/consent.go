@@ -10,6 +10,7 @@ import (
 	"mandate/handlers/web"
 	"mandate/provider/authority"
 	"mandate/provider/authorize"
+	"mandate/provider/claims"
 	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/loopback"
@@ -74,6 +75,9 @@ func (s *flows) access(
 	for _, api := range resources {
 		shown.Resources = append(shown.Resources, templates.API{Name: api.Name, URI: api.URI,
 			New: again && !slices.Contains(before.ApprovedFor, api.URI)})
+	}
+	for _, rule := range claims.Unasked(a.Claims) {
+		shown.Learns = append(shown.Learns, templates.Learned{Claim: rule.Name, Field: rule.Field})
 	}
 	return shown
 }

@@ -186,7 +186,7 @@ func (a *Authorization) shown() (string, error) {
 		application = strings.Join([]string{a.Application.ClientID, a.Application.RedirectURIs, a.Application.Metadata}, "\n")
 	}
 	text, err := json.Marshal([]any{application, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes,
-		a.ClaimScopes, a.OpenID.claims, a.Audience.Named()})
+		a.ClaimScopes, a.OpenID.claims, a.Audience.Named(), a.Application.Claims})
 	return seal.Digest(string(text)), err
 }
 

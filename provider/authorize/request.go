@@ -6,6 +6,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/claims"
 	"mandate/provider/indicator"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -100,9 +101,11 @@ func (a *Authorization) scopesToApprove() []string {
 	return append(ScopeNames(a.Scopes), ScopeNames(a.ClaimScopes)...)
 }
 
-// toApprove returns what the person must approve, at each resource.
+// toApprove returns what the person must approve, at each resource. A claim that an administrator has added since then
+// is not approved yet.
 func (a *Authorization) toApprove() indicator.Approved {
-	return a.Audience.ToApprove(ScopeNames(a.Scopes), ScopeNames(a.ClaimScopes))
+	return a.Audience.ToApprove(ScopeNames(a.Scopes),
+		append(ScopeNames(a.ClaimScopes), claims.Unasked(a.Application.Claims).Approvals()...))
 }
 
 // ScopeNames returns the names of the scopes.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mandate/provider/acr"
+	"mandate/provider/claims"
 	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
@@ -29,6 +30,7 @@ func (p *Clients) Check(
 	was storage.Application,
 ) error {
 	applyProfile(found, described, was)
+	p.checkClaims(found, described, was)
 	r := *described
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it on the consent page.")
@@ -212,6 +214,14 @@ func (p *Clients) CheckResources(ctx context.Context, found *oauth.Invalid, name
 	return uris, nil
 }
 
+// checkClaims checks the rules of an application's own claims, and writes them in one form. Those that it has may stay.
+func (p *Clients) checkClaims(found *oauth.Invalid, r *Registration, was storage.Application) {
+	if strings.Join(r.Claims, "\n") == was.Claims {
+		return
+	}
+	r.Claims = claims.Check(r.Claims, p.rules.ScopeNames(), func(message string) { found.Add("claims", "%s", message) })
+}
+
 func checkLifetimes(found *oauth.Invalid, r Registration, may policy.Allowance) {
 	access := may.AccessMax
 	if r.AccessTokenFormat == policy.FormatJWT {
@@ -291,14 +301,16 @@ func checkPrivileges(
 		"assertion_audience_endpoints": public("A public application makes no assertions."),
 	}
 	for _, f := range guarded() {
-		said, had := *f.Value(&r).(*bool), *f.Column(&was).(*bool)
+		now := was
+		f.store(&r, &now)
+		said, had := f.Stored(&now), f.Stored(&was)
 		switch {
-		case said != had && !actor.Administers():
+		case !reflect.DeepEqual(said, had) && !actor.Administers():
 			found.Add(f.Name, "Only an administrator may change this.")
-		case had && !may.AdministratorRights: // it has no effect, and the change removes it
-		case said && never[f.Name] != "":
+		case had != nil && !may.AdministratorRights: // it has no effect, and the change removes it
+		case said != nil && never[f.Name] != "":
 			found.Add(f.Name, "%s", never[f.Name])
-		case said && !may.AdministratorRights:
+		case said != nil && !may.AdministratorRights:
 			found.Add(f.Name, "No administrator is responsible for this application: take it over first.")
 		}
 	}

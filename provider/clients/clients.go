@@ -128,7 +128,7 @@ func (p *Clients) Client(ctx context.Context, clientID string) (storage.Applicat
 	}
 	return p.applications.Get(ctx, clientID, read, func(a storage.Application) bool {
 		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs)+len(a.RequestURIs)+len(a.Metadata)+len(a.JWKS)+
-			len(a.JWKSURI) <= copyBytes
+			len(a.JWKSURI)+len(a.Claims) <= copyBytes
 	})
 }
 

@@ -36,7 +36,7 @@ type Field struct {
 	Plain    bool
 	Answered bool // the answer to a registration has the stored value
 	OpenID   bool // the form has it only with OpenID Connect
-	Guarded  bool // a switch that only an administrator may set
+	Guarded  bool // only an administrator may set it
 	Access   bool // it says who may use the application: only an administrator may change it
 	Wide     bool // an empty list allows everything
 	Label    string
@@ -60,7 +60,7 @@ func FieldOf(name string) (Field, bool) {
 	return fields[i], true
 }
 
-// guarded returns the switches that only an administrator may set.
+// guarded returns the fields that only an administrator may set.
 func guarded() []Field { return slices.DeleteFunc(Fields(), func(f Field) bool { return !f.Guarded }) }
 
 // Value returns a pointer to the value in a registration.
@@ -203,7 +203,7 @@ func (p *Clients) describe(a *storage.Application, r Registration) {
 	if !p.rules.AllowanceOf(*a).AdministratorRights {
 		dropLenient(&r, *a)
 		for _, f := range guarded() {
-			*f.Value(&r).(*bool) = false
+			reflect.ValueOf(f.Value(&r)).Elem().SetZero()
 		}
 	}
 	r.DefaultACR = strings.Join(strings.Fields(r.DefaultACR), " ")

@@ -55,7 +55,8 @@ type Registration struct {
 	// not. NobodyNew: only people who give it access already.
 	AllowedGroups, DeniedGroups []string
 	NobodyNew                   bool
-
+	// Claims are the rules of its own claims, as package claims reads them. Only an administrator can set them.
+	Claims []string
 	// Program is the program that it is for, of the table of presets, or "". A later change does not change it.
 	Program string
 
@@ -390,6 +391,19 @@ var fields = []Field{
 		of: func(r *Registration, a *storage.Application) (any, any) {
 			return &r.ClaimsInIDToken, &a.ClaimsInIDToken
 		},
+	},
+	{
+		Name: "claims",
+		Kind: Lines, Guarded: true,
+		Label: "Claims of its own",
+		Hint: "One rule per line, as JSON, such as {\"name\":\"role\",\"from\":\"groups\",\"map\":{\"staff\":\"editor\"}," +
+			"\"text\":true,\"default\":\"viewer\",\"in\":[\"id_token\",\"userinfo\"]}. The application learns what the rule " +
+			"makes of the groups or of the profile of a person.",
+		Flag: "claim",
+		Usage: "`RULE` of a claim of its own, a JSON object with name, from and in, such as " +
+			`{"name":"role","from":"groups","map":{"staff":"editor"},"default":"viewer","in":["id_token"]}` +
+			"; may be repeated",
+		of: func(r *Registration, a *storage.Application) (any, any) { return &r.Claims, &a.Claims },
 	},
 	{
 		Name: "post_logout_redirect_uris",

@@ -112,7 +112,7 @@ const sealedFor = "device"
 // shown returns a digest of what the page shows about the application and the access.
 func (q *Request) shown() (string, error) {
 	text, err := json.Marshal([]any{q.Application.ID, q.Application.Name, oauth.Deref(q.Application.Owner), q.Scopes,
-		q.Audience.Named()})
+		q.Audience.Named(), q.Application.Claims})
 	return seal.Digest(string(text)), err
 }
 

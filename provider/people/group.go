@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/claims"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -79,14 +80,16 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 		events.Event{Kind: events.GroupAdded, Object: events.Group(name)}), name, oauth.Now()))
 }
 
-// RenameGroup gives a group another name. Its members stay, and open invitations lead to it.
+// RenameGroup gives a group another name. Its members stay, open invitations lead to it, and the claim rules of
+// applications have its new name.
 func (p *People) RenameGroup(ctx context.Context, from, to string) error {
 	err := checkGroupName(to)
 	if err != nil {
 		return err
 	}
 	return groupError(p.store.RenameGroup(events.Attach(ctx,
-		events.Event{Kind: events.GroupRenamed, Object: events.Group(to), Detail: from}), from, to))
+		events.Event{Kind: events.GroupRenamed, Object: events.Group(to), Detail: from}), from, to,
+		func(rules string) (string, error) { return claims.RenameGroup(rules, from, to) }))
 }
 
 // groupError turns an error of the store into a message at the name.

@@ -64,6 +64,12 @@ func taken(c Change) bool {
 	return !reflect.ValueOf(was).IsZero() && changed(c)
 }
 
+// replacedBy reports whether a change brings another value.
+func replacedBy(c Change) bool {
+	_, now := c.values()
+	return !reflect.ValueOf(now).IsZero() && changed(c)
+}
+
 // emptied returns a function that reports whether a change replaces this value by none. The setting of the server then
 // applies, which may be weaker.
 func emptied(value string) func(Change) bool {
@@ -169,6 +175,7 @@ var applicationFields = []Field{
 	row("allowed_groups", otherLines, morePeople, unlimited),
 	row("denied_groups", otherLines, fewerLines, unlimited),
 	row("nobody_new", taken, taken, unlimited),
+	row("claims", changed, replacedBy, limitRules),
 	fixed("program"),
 	silent("last_used_at"),
 	silent("last_without_pkce_at"),
@@ -284,6 +291,13 @@ func limitRotation(_ *Rules, may Allowance, a *storage.Application) {
 
 func limitClaims(_ *Rules, may Allowance, a *storage.Application) {
 	may.withRights(&a.ClaimsInIDToken, ClaimsOn)
+}
+
+// limitRules: nobody but an administrator decides that an application learns more about people than its scopes say.
+func limitRules(_ *Rules, may Allowance, a *storage.Application) {
+	if !may.AdministratorRights {
+		a.Claims = ""
+	}
 }
 
 // withRights empties a field with a value that needs the rights of an administrator.

@@ -234,7 +234,7 @@ func TestEffectiveRights(t *testing.T) {
 		a.ClientType, a.GrantTypes = Confidential, "authorization_code client_credentials password"
 		a.MayIntrospect, a.SkipConsent, a.PKCE, a.EndpointAudience = true, true, PKCEIfSent, true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.RefreshRotation = 1<<40, 1<<40, RotationOff
-		a.ClaimsInIDToken = ClaimsOn
+		a.ClaimsInIDToken, a.Claims = ClaimsOn, "{}"
 		return a
 	}
 	nobodys := everything(storage.Application{Responsible: storage.ByNobody})
@@ -279,6 +279,7 @@ func TestEffectiveRights(t *testing.T) {
 			got.EndpointAudience,
 			got.RefreshRotation == RotationOff,
 			got.ClaimsInIDToken == ClaimsOn,
+			got.Claims != "",
 		} {
 			if flag != test.flags {
 				t.Errorf("%s: a privilege is %t", name, flag)

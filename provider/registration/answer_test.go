@@ -15,7 +15,7 @@ import (
 var notMetadata = []string{
 	"resources", "required_acr", "access_token_format", "access_token_lifetime", "refresh_token_lifetime",
 	"refresh_rotation", "launch_url", "skip_consent", "assertion_audience_endpoints",
-	"allowed_groups", "denied_groups", "nobody_new",
+	"allowed_groups", "denied_groups", "nobody_new", "claims",
 }
 
 // byValue are the fields whose value decides about the name of the member.

@@ -88,6 +88,7 @@ func digested(r *clients.Registration) []part {
 		{"ClientID", &r.ClientID, true},
 		{"ClientSecret", &r.ClientSecret, true},
 		{"Owner", &r.Owner, true},
+		{"Claims", &r.Claims, false},
 	}
 	parts = append(parts, part{"LaunchURL", &r.LaunchURL, false})
 	return append(parts, plain(r)...)

@@ -60,6 +60,7 @@ func complete() description {
 	d.registration.LaunchURL = "https://app.example/"
 	d.registration.AllowedGroups, d.registration.DeniedGroups = []string{"staff"}, []string{"guests"}
 	d.registration.NobodyNew = true
+	d.registration.Claims = []string{"{}"}
 	for _, f := range clients.Fields() {
 		if f.Plain {
 			*f.Value(&d.registration).(*string) = f.Name

@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 // SignAccess signs an access token (RFC 9068 §2.2). a is the application as its audience
 // issues tokens. The token belongs to a token family or, if the Family is empty, to the
 // application itself. The subject is its only claim about the person, because the client
-// can read it (RFC 9068 §6).
+// can read it (RFC 9068 §6), unless an administrator gives the application others.
 func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family, scope string,
 	audience resources.Audience, at, end int64) (AccessToken, error) {
 	algorithm := AccessAlgorithm(a)
@@ -86,6 +87,11 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	if cnf := f.Bound.Confirmation(); cnf != nil {
 		claims["cnf"] = cnf
 	}
+	own, err := p.ownInAccessToken(ctx, a, f, scope, audience.URIs())
+	if err != nil {
+		return AccessToken{}, err
+	}
+	maps.Copy(claims, own)
 	text, err := key.Sign(algorithm, audience.Typ(), claims)
 	return AccessToken{Text: text, End: end}, err
 }

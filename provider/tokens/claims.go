@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
-	"mandate/provider/people"
-	"mandate/storage"
 )
 
 // ClaimsRequest is the claims parameter (OIDC Core §5.5).
@@ -99,44 +96,9 @@ func ClaimsSupported(scopes []string) []string {
 	return names
 }
 
-// allClaims returns all claims that are known about a person. An unknown claim is
-// omitted: an empty value would say that the claim is known to be empty (OIDC Core
-// §5.3.2).
-func allClaims(u storage.User) (map[string]any, error) {
-	profile, err := people.ProfileOf(u)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(profile)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]any{}
-	err = json.Unmarshal(raw, &all)
-	if err != nil {
-		return nil, err
-	}
-	all["preferred_username"] = u.Username
-	all["updated_at"] = max(u.UpdatedAt, u.CreatedAt)
-	for name, value := range map[string]string{
-		"name":       strings.Join(strings.Fields(u.FirstName+" "+profile.MiddleName+" "+u.LastName), " "),
-		"given_name": u.FirstName, "family_name": u.LastName, "email": u.Email} {
-		if value != "" {
-			all[name] = value
-		}
-	}
-	if u.Email != "" {
-		all["email_verified"] = profile.EmailVerified
-	}
-	if profile.PhoneNumber != "" {
-		all["phone_number_verified"] = profile.PhoneNumberVerified
-	}
-	return all, nil
-}
-
 // addClaims adds the claims that the scopes and the claims parameter request, if they
-// are known.
-func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string,
+// are known, and the claims of the application's own.
+func (p *Tokens) addClaims(ctx context.Context, to jose.Claims, own ownFor, userID string, scopes []string,
 	asked map[string]*ClaimRequest) error {
 	var names []string
 	for _, scope := range scopes {
@@ -145,28 +107,23 @@ func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID strin
 	for name := range asked {
 		names = append(names, name)
 	}
-	if len(names) == 0 {
+	if !slices.Contains(p.rules.ScopeNames(), "groups") {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "groups" })
+	}
+	if len(names) == 0 && len(own.here) == 0 {
 		return nil
 	}
-	u, err := p.people.User(ctx, userID)
+	person, err := p.describe(ctx, userID, own.needGroups(names))
 	if err != nil {
 		return err
 	}
-	all, err := allClaims(u)
-	if err != nil {
-		return err
-	}
-	if slices.Contains(names, "groups") && slices.Contains(p.rules.ScopeNames(), "groups") {
-		groups, err := p.people.GroupsOf(ctx, u.ID)
-		if err != nil {
-			return err
-		}
-		all["groups"] = append([]string{}, groups...)
-	}
+	all := maps.Clone(person.Profile)
+	all["groups"] = append([]string{}, person.Groups...)
+	own.addOwn(to, all, person)
 	for _, name := range names {
 		value, known := all[name]
-		if _, taken := claims[name]; known && !taken && (wantedByScope(scopes, name) || asked[name].Accepts(value)) {
-			claims[name] = value
+		if _, taken := to[name]; known && !taken && (wantedByScope(scopes, name) || asked[name].Accepts(value)) {
+			to[name] = value
 		}
 	}
 	return nil

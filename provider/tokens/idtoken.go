@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mandate/provider/acr"
+	"mandate/provider/claims"
 	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
@@ -31,6 +32,7 @@ type IDTokenFor struct {
 	AccessToken string
 	Audience    resources.Audience // of the access token
 	scopes      []string           // those whose claims it has
+	granted     []string
 }
 
 // AddIDToken adds an ID token to a token response if the scope contains openid, OpenID
@@ -41,7 +43,7 @@ func (p *Tokens) AddIDToken(ctx context.Context, answer *TokenResponse, scope []
 	if !p.config.OpenID || !slices.Contains(scope, "openid") || about.SessionID == "" {
 		return nil
 	}
-	about.AccessToken = answer.AccessToken
+	about.AccessToken, about.granted = answer.AccessToken, scope
 	if p.rules.ClaimsInIDToken(about.Application) {
 		about.scopes = about.Audience.AtServer(scope)
 	}
@@ -54,29 +56,33 @@ func (p *Tokens) AddIDToken(ctx context.Context, answer *TokenResponse, scope []
 func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) {
 	algorithm := cmp.Or(about.Application.Algorithm, policy.DefaultAlgorithm)
 	at := oauth.Now()
-	claims := jose.Claims{
+	token := jose.Claims{
 		"iss": p.config.Issuer, "sub": p.Subject(about.Sector, about.UserID), "aud": about.Application.ClientID,
 		"exp": at + oauth.Seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.AuthTime,
 		"at_hash": jose.AtHash(algorithm, about.AccessToken), "acr": about.ACR,
 	}
 	if methods := acr.Methods(about.AMR); len(methods) > 0 { // another server may not say how the person signed in
-		claims["amr"] = methods
+		token["amr"] = methods
 	}
 	if about.Nonce != "" {
-		claims["nonce"] = about.Nonce
+		token["nonce"] = about.Nonce
 	}
 	if about.SessionID != "" && !about.Offline {
-		claims["sid"] = p.SID(about.Sector, about.SessionID)
+		token["sid"] = p.SID(about.Sector, about.SessionID)
 	}
 	asked, err := readStoredClaims(p.rules.AllowedScopes(about.Application), about.Claims)
 	if err != nil {
 		return "", err
 	}
-	err = p.addClaims(ctx, claims, about.UserID, about.scopes, asked.IDToken)
+	own, err := ownOf(about.Application, claims.IDToken, about.granted)
 	if err != nil {
 		return "", err
 	}
-	return p.sign(ctx, about.By, about.Application, algorithm, "JWT", claims)
+	err = p.addClaims(ctx, token, own, about.UserID, about.scopes, asked.IDToken)
+	if err != nil {
+		return "", err
+	}
+	return p.sign(ctx, about.By, about.Application, algorithm, "JWT", token)
 }
 
 // Sign makes a JWT with an algorithm of the application. kind is its typ, which

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"mandate/provider/acr"
+	"mandate/provider/claims"
 	"mandate/provider/clientauth"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -39,6 +41,7 @@ type Introspection struct {
 	Methods []string `json:"amr,omitempty"` // RFC 8176 §1
 
 	Confirmation map[string]string `json:"cnf,omitempty"` // RFC 9449 §6.2, RFC 8705 §3.2
+	Own          map[string]any    `json:"-"`             // claims of the application's own; Members has them
 	// Signed is the whole response as a JWT (RFC 9701 §5), if the caller asked for one.
 	Signed string `json:"-"`
 }
@@ -88,7 +91,9 @@ func (p *Tokens) introspect(ctx context.Context, form url.Values, caller introsp
 	if token.Scope == "" {
 		return &Introspection{}, caller.clientID, nil
 	}
-	return p.describeToken(token, caller.clientID), caller.clientID, nil
+	found := p.describeToken(token, caller.clientID)
+	found.Own, err = p.ownIntrospected(ctx, token, caller)
+	return found, caller.clientID, err
 }
 
 // introspector is a caller of the introspection endpoint.
@@ -110,15 +115,20 @@ func (c introspector) scopeOf(token Found) string {
 		}
 		return ""
 	}
-	by := ""
-	if c.ofResources {
-		by = c.clientID
-	}
-	part := token.audience.KnownTo(by, c.ofServer)
+	part := c.part(token)
 	if part.Empty() {
 		return ""
 	}
 	return part.Scope(token.Scope)
+}
+
+// part returns those of the resources of a token that the caller may introspect for.
+func (c introspector) part(token Found) resources.Audience {
+	by := ""
+	if c.ofResources {
+		by = c.clientID
+	}
+	return token.audience.KnownTo(by, c.ofServer)
 }
 
 // LiveToken returns a token that is active now. It returns ErrNotFound for a token that
@@ -297,4 +307,35 @@ func (p *Tokens) bearerCaller(ctx context.Context, r *http.Request, scheme, text
 		refused.Description = mayNotIntrospect + " Then request a token with scope=introspection."
 	}
 	return caller, refused
+}
+
+// ownIntrospected returns the claims of an application's own in the response to a caller that introspects its token.
+func (p *Tokens) ownIntrospected(ctx context.Context, token Found, caller introspector) (map[string]any, error) {
+	if !token.HasClaims || token.UserID == nil || token.Refresh {
+		return nil, nil
+	}
+	a, err := p.clients.Client(ctx, token.ClientID)
+	if err != nil {
+		return nil, oauth.Stored(err)
+	}
+	return p.ownClaims(ctx, a, claims.Introspection, token.Scope, *token.UserID, caller.part(token).URIs())
+}
+
+// Members returns the members of the response: those of RFC 7662, and claims of the application's own. No rule can
+// have the name of one of the others.
+func (i *Introspection) Members() (any, error) {
+	if len(i.Own) == 0 {
+		return i, nil
+	}
+	all := map[string]json.RawMessage{}
+	for _, part := range []any{i.Own, i} {
+		raw, err := json.Marshal(part)
+		if err == nil {
+			err = json.Unmarshal(raw, &all)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }

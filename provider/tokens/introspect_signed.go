@@ -104,13 +104,17 @@ func (p *Tokens) introspectSigned(
 	if err != nil {
 		return nil, caller.clientID, err
 	}
+	members, err := found.Members()
+	if err != nil {
+		return nil, caller.clientID, err
+	}
 	// RFC 9701 §5: an inactive token is one in a signed response too. Without sub and exp at the
 	// top, nobody takes the response for an access token.
 	found.Signed, err = key.Sign(algorithm, signedIntrospectionType, jose.Claims{
 		"iss":                 p.config.Issuer,
 		"aud":                 caller.clientID,
 		"iat":                 oauth.Now(),
-		"token_introspection": found,
+		"token_introspection": members,
 	})
 	return found, caller.clientID, err
 }

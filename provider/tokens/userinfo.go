@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/claims"
 	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
@@ -60,21 +61,25 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request, address string) 
 	if err != nil {
 		return nil, token.ClientID, oauth.Stored(err)
 	}
-	claims := jose.Claims{"sub": p.Subject(oauth.Deref(token.Sector), *token.UserID)}
+	info := jose.Claims{"sub": p.Subject(oauth.Deref(token.Sector), *token.UserID)}
 	asked, err := readStoredClaims(p.rules.AllowedScopes(a), oauth.Deref(token.Claims))
 	if err != nil {
 		return nil, token.ClientID, err
 	}
-	err = p.addClaims(ctx, claims, *token.UserID, scopes, asked.UserInfo)
+	own, err := ownOf(a, claims.UserInfo, scopes)
+	if err != nil {
+		return nil, token.ClientID, err
+	}
+	err = p.addClaims(ctx, info, own, *token.UserID, scopes, asked.UserInfo)
 	if err != nil {
 		return nil, token.ClientID, err
 	}
 	if a.UserInfoAlgorithm == "" {
-		return &UserInfo{Claims: claims}, token.ClientID, nil
+		return &UserInfo{Claims: info}, token.ClientID, nil
 	}
 	// OIDC Core §5.3.2: a signed response has iss and aud.
-	claims["iss"], claims["aud"] = p.config.Issuer, a.ClientID
-	signed, err := p.Sign(ctx, a, a.UserInfoAlgorithm, "JWT", claims)
+	info["iss"], info["aud"] = p.config.Issuer, a.ClientID
+	signed, err := p.Sign(ctx, a, a.UserInfoAlgorithm, "JWT", info)
 	return &UserInfo{Signed: signed}, token.ClientID, err
 }
 

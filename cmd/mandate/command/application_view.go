@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -23,59 +24,60 @@ import (
 // for ID tokens, and UserInfo responses without a signature. No sector means that
 // the subject is the same for all applications. No origin means that it is unknown.
 type applicationView struct {
-	ID                   string   `json:"id"`
-	ClientID             string   `json:"client_id"`
-	ClientSecret         string   `json:"client_secret,omitempty"` // only in the response that created it
-	OldSecretExpiresAt   string   `json:"old_secret_expires_at,omitempty"`
-	Name                 string   `json:"name"`
-	Owner                string   `json:"owner"`
-	Standing             string   `json:"standing"`
-	Suspended            bool     `json:"suspended"`
-	WhySuspended         string   `json:"why_suspended,omitempty"`
-	ClientType           string   `json:"client_type"`
-	GrantTypes           []string `json:"grant_types"`
-	RedirectURIs         []string `json:"redirect_uris"`
-	Scopes               []string `json:"scopes"`
-	Resources            []string `json:"resources"`
-	MayIntrospect        bool     `json:"may_introspect"`
-	CertificateSubject   string   `json:"certificate_subject,omitempty"`
-	HasSecret            bool     `json:"-"`
-	HashClientSecret     bool     `json:"hash_client_secret"`
-	SkipConsent          bool     `json:"skip_consent"`
-	PKCE                 string   `json:"pkce"` // empty: as the server is set
-	RequirePushed        bool     `json:"require_pushed_requests"`
-	SenderConstraint     string   `json:"sender_constraint,omitempty"`
-	Profile              string   `json:"profile,omitempty"`
-	RequiredACR          string   `json:"required_acr"` // empty: any login
-	DefaultACR           []string `json:"default_acr_values"`
-	RefreshRotation      string   `json:"refresh_rotation"`   // empty: as the server is set
-	ClaimsInIDToken      string   `json:"claims_in_id_token"` // empty: as its kind says
-	HasClaimsInIDToken   bool     `json:"-"`
-	ObjectAlgorithm      string   `json:"request_object_algorithm"`
-	RequireSigned        bool     `json:"require_signed_request_object"`
-	RequestURIs          []string `json:"request_uris"`
-	AllowedGroups        []string `json:"allowed_groups"` // none: everybody may use it
-	DeniedGroups         []string `json:"denied_groups"`
-	NobodyNew            bool     `json:"nobody_new"`
-	ResponseAlgorithm    string   `json:"response_algorithm"`
-	ResponseModes        []string `json:"response_modes"`
-	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
-	RefreshTokenLifetime int64    `json:"refresh_token_lifetime"`
-	AccessTokenFormat    string   `json:"access_token_format"`
-	Algorithm            string   `json:"algorithm"`
-	UserInfoAlgorithm    string   `json:"userinfo_algorithm"`
-	IntrospectionAlg     string   `json:"introspection_algorithm"` // empty: RS256
-	Sector               string   `json:"sector"`
-	PostLogoutURIs       []string `json:"post_logout_redirect_uris"`
-	BackchannelURI       string   `json:"backchannel_logout_uri"`
-	LaunchURL            string   `json:"launch_url"`
-	AuthMethod           string   `json:"auth_method"` // empty: it sends its secret in any way
-	AuthAlgorithm        string   `json:"auth_algorithm"`
-	KeyIDs               []string `json:"key_ids"`
-	JWKSURI              string   `json:"jwks_uri"`
-	EndpointAudience     bool     `json:"assertion_audience_endpoints"`
-	Origin               string   `json:"origin"`
-	LastUsedAt           string   `json:"last_used_at,omitempty"`
+	ID                   string            `json:"id"`
+	ClientID             string            `json:"client_id"`
+	ClientSecret         string            `json:"client_secret,omitempty"` // only in the response that created it
+	OldSecretExpiresAt   string            `json:"old_secret_expires_at,omitempty"`
+	Name                 string            `json:"name"`
+	Owner                string            `json:"owner"`
+	Standing             string            `json:"standing"`
+	Suspended            bool              `json:"suspended"`
+	WhySuspended         string            `json:"why_suspended,omitempty"`
+	ClientType           string            `json:"client_type"`
+	GrantTypes           []string          `json:"grant_types"`
+	RedirectURIs         []string          `json:"redirect_uris"`
+	Scopes               []string          `json:"scopes"`
+	Resources            []string          `json:"resources"`
+	MayIntrospect        bool              `json:"may_introspect"`
+	CertificateSubject   string            `json:"certificate_subject,omitempty"`
+	HasSecret            bool              `json:"-"`
+	HashClientSecret     bool              `json:"hash_client_secret"`
+	SkipConsent          bool              `json:"skip_consent"`
+	PKCE                 string            `json:"pkce"` // empty: as the server is set
+	RequirePushed        bool              `json:"require_pushed_requests"`
+	SenderConstraint     string            `json:"sender_constraint,omitempty"`
+	Profile              string            `json:"profile,omitempty"`
+	RequiredACR          string            `json:"required_acr"` // empty: any login
+	DefaultACR           []string          `json:"default_acr_values"`
+	RefreshRotation      string            `json:"refresh_rotation"`   // empty: as the server is set
+	ClaimsInIDToken      string            `json:"claims_in_id_token"` // empty: as its kind says
+	HasClaimsInIDToken   bool              `json:"-"`
+	Claims               []json.RawMessage `json:"claims"`
+	ObjectAlgorithm      string            `json:"request_object_algorithm"`
+	RequireSigned        bool              `json:"require_signed_request_object"`
+	RequestURIs          []string          `json:"request_uris"`
+	AllowedGroups        []string          `json:"allowed_groups"` // none: everybody may use it
+	DeniedGroups         []string          `json:"denied_groups"`
+	NobodyNew            bool              `json:"nobody_new"`
+	ResponseAlgorithm    string            `json:"response_algorithm"`
+	ResponseModes        []string          `json:"response_modes"`
+	AccessTokenLifetime  int64             `json:"access_token_lifetime"`
+	RefreshTokenLifetime int64             `json:"refresh_token_lifetime"`
+	AccessTokenFormat    string            `json:"access_token_format"`
+	Algorithm            string            `json:"algorithm"`
+	UserInfoAlgorithm    string            `json:"userinfo_algorithm"`
+	IntrospectionAlg     string            `json:"introspection_algorithm"` // empty: RS256
+	Sector               string            `json:"sector"`
+	PostLogoutURIs       []string          `json:"post_logout_redirect_uris"`
+	BackchannelURI       string            `json:"backchannel_logout_uri"`
+	LaunchURL            string            `json:"launch_url"`
+	AuthMethod           string            `json:"auth_method"` // empty: it sends its secret in any way
+	AuthAlgorithm        string            `json:"auth_algorithm"`
+	KeyIDs               []string          `json:"key_ids"`
+	JWKSURI              string            `json:"jwks_uri"`
+	EndpointAudience     bool              `json:"assertion_audience_endpoints"`
+	Origin               string            `json:"origin"`
+	LastUsedAt           string            `json:"last_used_at,omitempty"`
 	// when it last got a code without a code challenge
 	LastWithoutPKCEAt string `json:"last_without_pkce_at,omitempty"`
 	CreatedAt         string `json:"created_at"`
@@ -170,6 +172,7 @@ func viewApplication(of *provider.Provider, a storage.Application, secret string
 		RefreshRotation:      a.RefreshRotation,
 		ClaimsInIDToken:      a.ClaimsInIDToken,
 		HasClaimsInIDToken:   of.ClaimsInIDToken(a),
+		Claims:               []json.RawMessage{},
 		ObjectAlgorithm:      a.ObjectAlgorithm,
 		RequireSigned:        a.RequireSigned,
 		RequestURIs:          split(a.RequestURIs),
@@ -197,6 +200,9 @@ func viewApplication(of *provider.Provider, a storage.Application, secret string
 		Program:              a.Program,
 		CreatedAt:            timestamp(a.CreatedAt),
 		UpdatedAt:            timestamp(a.UpdatedAt),
+	}
+	for _, rule := range oauth.Lines(a.Claims) {
+		view.Claims = append(view.Claims, json.RawMessage(rule))
 	}
 	view.plain, view.Plain = clients.PlainOf(a), map[string]string{}
 	for _, said := range view.plain {
@@ -299,6 +305,9 @@ func (v applicationView) write(p *program) error {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}
+	}
+	for _, rule := range v.Claims {
+		rows = append(rows, []string{"claim", string(rule)})
 	}
 	for _, said := range v.plain {
 		rows = append(rows, []string{said.Label, said.Text})
