@@ -155,7 +155,7 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 				there.take()...) {
 				select {
 				case <-there.more:
-				case <-time.After(10 * time.Second):
+				case <-time.After(30 * time.Second):
 					t.Fatalf("%s: the other node receives no notification of %v", name, told)
 				}
 			}
@@ -242,7 +242,7 @@ func TestListenEndsWithItsConnection(t *testing.T) {
 		if err == nil {
 			t.Error("Listen ended without a reason")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("Listen continues without a connection")
 	}
 }

@@ -83,7 +83,7 @@ func listens(t testing.TB, name string, cmd *exec.Cmd, address string, end os.Si
 		_ = api.cmd.Process.Signal(end)
 		select {
 		case <-api.exited:
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Errorf("%s does not end:\n%s", name, log.String())
 			_ = api.cmd.Process.Kill()
 			<-api.exited

@@ -171,10 +171,10 @@ func (a *apache) stop(t testing.TB) {
 	_ = a.process.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-a.process.exited:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		_ = a.process.cmd.Process.Kill()
 		<-a.process.exited
-		t.Error("Apache did not end within 10 s of SIGTERM")
+		t.Error("Apache did not end within 30 s of SIGTERM")
 	}
 }
 

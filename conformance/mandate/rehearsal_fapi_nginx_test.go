@@ -112,10 +112,10 @@ func (s *server) nginx(t testing.TB, c *certificate, at map[string]string) {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		select {
 		case <-p.exited:
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			_ = p.cmd.Process.Kill()
 			<-p.exited
-			t.Error("nginx did not end within 10 s of SIGTERM")
+			t.Error("nginx did not end within 30 s of SIGTERM")
 		}
 		if t.Failed() {
 			t.Logf("log of nginx:\n%s", log.String())

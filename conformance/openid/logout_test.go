@@ -95,7 +95,7 @@ func (r *rehearsal) backchannel(t *testing.T, p plan) {
 		if token["sub"] != hint["sub"] || token["sid"] != hint["sid"] || token["sid"] == nil || token["aud"] == nil {
 			t.Errorf("the logout token %v is not of the login %v", token, hint)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("nobody called the back-channel address")
 	}
 }

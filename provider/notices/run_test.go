@@ -119,7 +119,7 @@ func TestReserved(t *testing.T) {
 	}
 	var sending sync.WaitGroup
 	// A place that is not given back would be waited for without an end.
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	_, err := n.sendDue(ctx, "", Answers{Reset: answer}, make(chan struct{}, 1), &sending)
 	if err != nil {
