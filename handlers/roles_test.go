@@ -110,7 +110,7 @@ func (s *site) fresh(t *testing.T, path, unique string) string {
 			t.Fatal(err)
 		}
 		id = u.ID
-	case strings.HasPrefix(path, "/o/applications/"):
+	case strings.HasPrefix(path, "/o/applications/"), strings.HasPrefix(path, "/admin/applications/"):
 		owner, err := s.provider.People.UserByName(ctx, "owner")
 		if err != nil {
 			t.Fatal(err)

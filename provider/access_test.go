@@ -224,7 +224,7 @@ func TestVerdictNamesEachCondition(t *testing.T) {
 		if err != nil || v.Missing() != test.want || v.Allowed() != (test.want == "") || len(v.Conditions) != 6 {
 			t.Errorf("%v, %v, want %q", v.Conditions, err, test.want)
 		}
-		usable, err := f.Access.UsableBy(t.Context(), s.User.ID)
+		usable, _, err := f.Access.UsableBy(t.Context(), s.User.ID, "", 100, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,20 +58,27 @@ func (s *Store) HasUsed(ctx context.Context, userID, applicationID string, now i
 	return has, err
 }
 
-// UsableBy lists, by name, the applications that a person may give access, as their groups say.
-func (s *Store) UsableBy(ctx context.Context, userID string, now int64) ([]Application, error) {
+// UsableBy lists, by name, the applications that a person may give access, as their groups say. An empty search matches
+// all of them.
+func (s *Store) UsableBy(ctx context.Context, userID, search string, now int64, limit, offset int) (
+	[]Application, error) {
+	folded, written := likePatterns(search)
 	var found []Application
 	err := s.all(ctx, &found, selectApplication+`WHERE a.id IN (SELECT a.id FROM applications a, users u WHERE u.id = $1
-		AND u.active AND `+mayBegin("$2")+`) ORDER BY LOWER(a.name), a.id`, userID, now)
+		AND u.active AND `+mayBegin("$2")+`) AND (LOWER(a.name) LIKE $3 ESCAPE '!' OR a.name LIKE $4 ESCAPE '!')
+		ORDER BY LOWER(a.name), a.id LIMIT $5 OFFSET $6`, userID, now, folded, written, limit, offset)
 	return found, err
 }
 
 // UsersOf lists, by number, the active people after a number who may give an application access, as their groups say.
-func (s *Store) UsersOf(ctx context.Context, applicationID string, now, after int64, limit int) ([]User, error) {
+// An empty search matches everyone.
+func (s *Store) UsersOf(ctx context.Context, applicationID, search string, now, after int64, limit int) (
+	[]User, error) {
+	folded, written := likePatterns(search)
 	var found []User
 	err := s.all(ctx, &found, `SELECT `+userColumns+` FROM users WHERE id IN (SELECT u.id FROM users u
-		JOIN applications a ON a.id = $1 WHERE u.active AND u.number > $3 AND `+mayBegin("$2")+`)
-		ORDER BY number LIMIT $4`, applicationID, now, after, limit)
+		JOIN applications a ON a.id = $3 WHERE u.active AND u.number > $5 AND `+mayBegin("$4")+`)
+		AND (`+userMatches+`) ORDER BY number LIMIT $6`, folded, written, applicationID, now, after, limit)
 	return found, err
 }
 

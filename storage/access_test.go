@@ -52,9 +52,9 @@ func (w world) usable(t *testing.T, f family, u User, a Application, now int64) 
 	if siteErr == nil && site.UserID != u.ID {
 		t.Errorf("the session of the site is of %s", site.UserID)
 	}
-	applications, listErr := w.UsableBy(t.Context(), u.ID, now)
+	applications, listErr := w.UsableBy(t.Context(), u.ID, "", now, 100, 0)
 	must(t, listErr)
-	people, listErr := w.UsersOf(t.Context(), a.ID, now, 0, 100)
+	people, listErr := w.UsersOf(t.Context(), a.ID, "", now, 0, 100)
 	must(t, listErr)
 	_ = access
 	return []bool{byAccess, byRefresh, bySigned, byCode, err == nil, siteErr == nil,

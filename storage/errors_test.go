@@ -117,8 +117,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"TemporaryMemberships": func(ctx context.Context) error {
 			return drop(s.TemporaryMemberships(ctx, "x", "x", at))
 		},
-		"UsableBy":    func(ctx context.Context) error { return drop(s.UsableBy(ctx, "x", at)) },
-		"UsersOf":     func(ctx context.Context) error { return drop(s.UsersOf(ctx, "x", at, 0, 1)) },
+		"UsableBy":    func(ctx context.Context) error { return drop(s.UsableBy(ctx, "x", "", at, 1, 0)) },
+		"UsersOf":     func(ctx context.Context) error { return drop(s.UsersOf(ctx, "x", "", at, 0, 1)) },
 		"HasUsed":     func(ctx context.Context) error { return drop(s.HasUsed(ctx, "x", "x", at)) },
 		"DeleteGroup": func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
 		"DeleteUser": func(ctx context.Context) error {

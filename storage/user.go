@@ -130,12 +130,15 @@ func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 	return somebody, err
 }
 
+// userMatches is the condition that a person matches a search: both patterns of likePatterns.
+const userMatches = `username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!'
+	OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'
+	OR email LIKE $2 ESCAPE '!' OR first_name || ' ' || last_name LIKE $2 ESCAPE '!'`
+
 // Users lists people by number, and returns the number of all that match. An empty
 // search matches everyone.
 func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
-	const where = ` FROM users WHERE username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!'
-		OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'
-		OR email LIKE $2 ESCAPE '!' OR first_name || ' ' || last_name LIKE $2 ESCAPE '!'`
+	const where = ` FROM users WHERE ` + userMatches
 	folded, written := likePatterns(search)
 	var total int
 	err := s.get(ctx, &total, `SELECT COUNT(*)`+where, folded, written)

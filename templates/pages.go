@@ -283,6 +283,7 @@ type UserForm struct {
 	Glance       *Glance // of a person who exists
 	Activity     Activity
 	EventsURL    string
+	UsableURL    string // what the person may use
 	Allowed      []AllowedRow
 	Invited      []InvitedBy
 }

@@ -147,6 +147,8 @@ type Application struct {
 	PostLogoutURIs                           []string
 	BackchannelURI                           string
 	LaunchURL                                string
+	For                                      Restriction // without the denied groups for whoever is only the owner
+	PeopleURL                                string      // who may use it; empty unless the reader may see people
 	UpdateURL, DeleteURL, RotateURL, ListURL string
 	PushURL                                  string // empty unless it must push its authorization requests
 	AssertionAudience                        string // aud of its client assertions; empty: it makes none

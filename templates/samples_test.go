@@ -598,7 +598,7 @@ func developerSamples() []sample {
 		[]Option{{hostile, hostile, hostile, true}}, hostile, true, true, hostile, hostile, true, true, true, hostile,
 		hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile,
 		hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile,
-		hostile, "/u", "/d", "/r", "/l", hostile, hostile, true,
+		hostile, Restriction{many, many, true}, "/p", "/u", "/d", "/r", "/l", hostile, hostile, true,
 		RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, hostile, 2, hostile, hostile, hostile, "/x",
 			hostile}}, true, "/e"}, many, nil, []PlainText{{hostile, hostile}}}
 
@@ -773,7 +773,7 @@ func adminSamples() []sample {
 	self.Glance = &Glance{Administrator: true, NoAddress: true}
 	linked.Self, linked.ResetAction, linked.ResetMinutes, linked.ResetLink = false, "/r", 30,
 		"https://auth.example.com/password/reset/YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU2Nzg5MA/"
-	return append(append(initialTokenSamples(), resourceSamples()...), []sample{
+	return append(append(append(initialTokenSamples(), resourceSamples()...), accessSamples()...), []sample{
 		{"invitations", Invitations{Frame: admin, NewURL: "/n", ListURL: "/l", BackURL: "/u",
 			Pager: Pager{1, 2, 31, "", "?page=2"}, Rows: []InvitationRow{
 				{Email: "ann@example.com", URL: "/i", Groups: "staff, night shift", Inviter: "root",
@@ -872,7 +872,7 @@ func adminSamples() []sample {
 			[]OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true, "/o/1/delete/"}}, hostile, "/r", hostile, 30,
 			[]FieldError{{ID: "username", Message: hostile}},
 			&Glance{true, true, true, hostile, 1, hostile, false, false, 1 << 40},
-			Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}, "/e",
+			Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}, "/e", "/usable",
 			[]AllowedRow{{hostile, "/o/2", hostile, hostile, "/v"}}, []InvitedBy{{hostile, "/i", "/w", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}},
 			"/admin/groups/", Field{}}},

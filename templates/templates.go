@@ -116,6 +116,9 @@ func catalogue() []page {
 		{Events{}, "events.html", "events", ""},
 		{ServerCheck{}, "server_check.html", "", ""},
 		{InitialTokens{}, "initial_tokens.html", "applications", ""},
+		{AccessCheck{}, "access_check.html", "applications", ""},
+		{AccessPeople{}, "access_people.html", "applications", ""},
+		{AccessApplications{}, "access_applications.html", "users", ""},
 		{Walk{}, "walk.html", "", ""},
 	}
 }
@@ -124,7 +127,7 @@ func catalogue() []page {
 func translated() []string {
 	return []string{
 		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html",
-		"consent.html",
+		"consent.html", "excluded.html",
 		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "errors.html",
 		"error_code.html", "ask.html", "account.html",
 		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up_asked.html", "sign_up.html",

@@ -195,6 +195,19 @@ func TestStaticFilesAreKeptForEver(t *testing.T) {
 	}
 }
 
+// A page with texts of the catalogue is in the language of its reader.
+func TestPagesWithTextsAreTranslated(t *testing.T) {
+	for _, p := range catalogue() {
+		source, err := files.ReadFile(p.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(source), `{{t "`) && p.inEnglish() {
+			t.Errorf("%s is in English for everybody", p.file)
+		}
+	}
+}
+
 func TestStyleSheetLoadsNothing(t *testing.T) {
 	sheet, err := static.ReadFile("static/style.css")
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 // withoutText are the parts that only pages for administrators and developers use, and "state", which writes
 // attributes.
-var withoutText = []string{"owned", "copyable", "copying", "uri", "state"}
+var withoutText = []string{"owned", "copyable", "copying", "uri", "state",
+	"restriction", "onwards"}
 
 // A page that people read contains no text of its own: all its text is in the catalogue.
 func TestNoTextOutsideOfTheCatalogue(t *testing.T) {

@@ -93,6 +93,7 @@ func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.U
 			return page, err
 		}
 		page.EventsURL = s.Path(web.EventsPath) + "?" + url.Values{byPerson: {u.ID}}.Encode()
+		page.UsableURL = s.userPath(u.ID) + "access/"
 		page.Methods.ResetURL = s.userPath(u.ID) + "factors/"
 		err = s.addWays(r, *u, &page)
 		if err != nil {

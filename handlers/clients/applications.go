@@ -124,6 +124,12 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	}
 	page.ReadOnly = !clients.MayChange(policy.By(who.User), a)
 	page.LaunchURL = a.LaunchURL
+	// The page for somebody who may not use it names the allowed groups too. Nobody else learns who is kept out.
+	denied := ""
+	if policy.By(who.User).Sees() {
+		denied, page.PeopleURL = a.DeniedGroups, s.Path(web.PeopleOfPath(a.ID))
+	}
+	page.For = web.Restriction(a.AllowedGroups, denied, a.NobodyNew)
 	for _, said := range clients.PlainOf(a) {
 		page.Plain = append(page.Plain, templates.PlainText{Label: said.Label, Text: said.Text})
 	}

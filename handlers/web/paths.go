@@ -1,6 +1,11 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"mandate/provider/oauth"
+	"mandate/templates"
+)
 
 // The pages to which several others lead.
 const (
@@ -31,4 +36,12 @@ func (s *Site) ApplicationPath(id, rest string) string {
 func (s *Site) ToAccount(w http.ResponseWriter, r *http.Request) error {
 	SeeOther(w, r, s.Path("/account/"))
 	return nil
+}
+
+// PeopleOfPath is the path of the page with the people who may use an application.
+func PeopleOfPath(id string) string { return "/admin/applications/" + id + "/people/" }
+
+// Restriction describes for whom an application is, from its lists as they are stored.
+func Restriction(allowed, denied string, nobodyNew bool) templates.Restriction {
+	return templates.Restriction{Allowed: oauth.Lines(allowed), Denied: oauth.Lines(denied), NobodyNew: nobodyNew}
 }

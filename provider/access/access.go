@@ -48,6 +48,25 @@ type Condition struct {
 	Reason string
 }
 
+// meanings says what each condition asks for, and that the application does not have it.
+var meanings = map[Kind]struct{ set, unset string }{
+	Active:   {"the account is enabled", ""},
+	Running:  {"the application is not suspended", ""},
+	Denied:   {"no member of a denied group", "no group is denied"},
+	Allowed:  {"a member of an allowed group", "open to everybody"},
+	Known:    {"gives the application access already", "takes new people"},
+	Strength: {"can sign in as the application requires", "every sign-in is strong enough"},
+}
+
+// Meaning says in English what the condition asks for.
+func (c Condition) Meaning() string {
+	meaning := meanings[c.Kind]
+	if len(c.Names) == 0 && meaning.unset != "" {
+		return meaning.unset
+	}
+	return meaning.set
+}
+
 // Verdict is the answer for one person and one application.
 type Verdict struct {
 	Application storage.Application
@@ -126,25 +145,71 @@ func (p *Access) reaches(ctx context.Context, u storage.User, level string) (boo
 	return f.Passkeys > 0 || level != acr.PhishingResistant && f.TOTPSince > 0, nil
 }
 
-// UsableBy returns the applications that a person may use, by name.
-func (p *Access) UsableBy(ctx context.Context, personID string) ([]storage.Application, error) {
-	found, err := p.store.UsableBy(ctx, personID, oauth.Now())
+// UsableBy returns the applications that a person may use, by name: those of the limit after the first offset ones that
+// match a search. The second result is the offset for the next call, or 0 if there are no more.
+func (p *Access) UsableBy(ctx context.Context, personID, search string, limit, offset int) (
+	[]storage.Application, int, error) {
+	found, err := p.store.UsableBy(ctx, personID, search, oauth.Now(), limit+1, offset)
 	if err != nil {
-		return nil, oauth.Unavailable(err)
+		return nil, 0, oauth.Unavailable(err)
 	}
-	return slices.DeleteFunc(found, func(a storage.Application) bool { return p.rules.WhySuspended(a) != "" }), nil
+	next := 0
+	if len(found) > limit {
+		found, next = found[:limit], offset+limit
+	}
+	return slices.DeleteFunc(found, func(a storage.Application) bool { return p.rules.WhySuspended(a) != "" }), next, nil
 }
 
-// UsersOf returns the people who may use an application, by number: at most limit of those whose number is above after.
-func (p *Access) UsersOf(ctx context.Context, a storage.Application, after int64, limit int) ([]storage.User, error) {
+// UsersOf returns the people who may use an application, by number: at most limit of those whose number is above after
+// and who match a search. The second result is the number for the next call, or 0 if there are no more.
+func (p *Access) UsersOf(ctx context.Context, a storage.Application, search string, after int64, limit int) (
+	[]storage.User, int64, error) {
 	if p.rules.WhySuspended(a) != "" {
-		return nil, nil
+		return nil, 0, nil
 	}
-	found, err := p.store.UsersOf(ctx, a.ID, oauth.Now(), after, limit)
+	found, err := p.store.UsersOf(ctx, a.ID, search, oauth.Now(), after, limit+1)
 	if err != nil {
-		return nil, oauth.Unavailable(err)
+		return nil, 0, oauth.Unavailable(err)
 	}
-	return found, nil
+	if len(found) <= limit {
+		return found, 0, nil
+	}
+	return found[:limit], found[limit-1].Number, nil
+}
+
+// batch is how many rows EachUser and EachUsable read at once.
+const batch = 1000
+
+// EachUser calls a function with each person who may use an application, until it returns an error.
+func (p *Access) EachUser(ctx context.Context, a storage.Application, use func(storage.User) error) error {
+	for after := int64(0); ; {
+		found, next, err := p.UsersOf(ctx, a, "", after, batch)
+		for _, u := range found {
+			if err == nil {
+				err = use(u)
+			}
+		}
+		if err != nil || next == 0 {
+			return err
+		}
+		after = next
+	}
+}
+
+// EachUsable calls a function with each application that a person may use, until it returns an error.
+func (p *Access) EachUsable(ctx context.Context, personID string, use func(storage.Application) error) error {
+	for offset := 0; ; {
+		found, next, err := p.UsableBy(ctx, personID, "", batch, offset)
+		for _, a := range found {
+			if err == nil {
+				err = use(a)
+			}
+		}
+		if err != nil || next == 0 {
+			return err
+		}
+		offset = next
+	}
 }
 
 // Excluded is the error for an application whose person may not use it.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"encoding/csv"
 	"strings"
 
@@ -26,16 +25,6 @@ type conditionView struct {
 	Met       bool     `json:"met"`
 	Names     []string `json:"names"`
 	Reason    string   `json:"reason,omitempty"`
-}
-
-// meanings says what each condition asks for, when it is met, and when it is not.
-var meanings = map[access.Kind]struct{ set, unset string }{
-	access.Active:   {"the account is enabled", ""},
-	access.Running:  {"the application is not suspended", ""},
-	access.Denied:   {"no member of a denied group", "no group is denied"},
-	access.Allowed:  {"a member of an allowed group", "open to everybody"},
-	access.Known:    {"gives the application access already", "takes new people"},
-	access.Strength: {"can sign in as the application requires", "every sign-in is strong enough"},
 }
 
 func viewVerdict(v access.Verdict) verdictView {
@@ -80,16 +69,11 @@ func (p *program) showVerdict(v access.Verdict, asJSON bool) error {
 	rows := [][]string{{"person", view.Username}, {"application", view.Name}, {"allowed", yes(view.Allowed)}, {"", ""},
 		{"CONDITION", "MET", "NAMES"}}
 	for _, c := range v.Conditions {
-		meaning := meanings[c.Kind]
-		text := meaning.set
-		if len(c.Names) == 0 && meaning.unset != "" {
-			text = meaning.unset
-		}
 		names := strings.Join(c.Names, ", ")
 		if c.Reason != "" {
 			names = c.Reason
 		}
-		rows = append(rows, []string{text, yes(c.Met), dash(names)})
+		rows = append(rows, []string{c.Meaning(), yes(c.Met), dash(names)})
 	}
 	return writeTable(p.Stdout, rows)
 }
@@ -149,8 +133,9 @@ func (p *program) accessPeopleCommand() *cobra.Command {
 			}
 			return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
 				var list []listView
-				err := eachUser(c.Context(), o, a, func(u storage.User) {
+				err := o.provider.Access.EachUser(c.Context(), a, func(u storage.User) error {
 					list = append(list, listView{u.Username, a.ClientID, a.Name})
+					return nil
 				})
 				if err != nil {
 					return err
@@ -161,21 +146,6 @@ func (p *program) accessPeopleCommand() *cobra.Command {
 	}
 	as.flags(c)
 	return c
-}
-
-// eachUser calls a function for each person who may use an application.
-func eachUser(ctx context.Context, o *opened, a storage.Application, use func(storage.User)) error {
-	const batch = 1000
-	for after := int64(0); ; {
-		found, err := o.provider.Access.UsersOf(ctx, a, after, batch)
-		for _, u := range found {
-			use(u)
-			after = u.Number
-		}
-		if err != nil || len(found) < batch {
-			return err
-		}
-	}
 }
 
 func (p *program) accessApplicationsCommand() *cobra.Command {
@@ -190,13 +160,13 @@ func (p *program) accessApplicationsCommand() *cobra.Command {
 				return err
 			}
 			return p.withUser(c.Context(), args[0], func(o *opened, u storage.User) error {
-				found, err := o.provider.Access.UsableBy(c.Context(), u.ID)
+				var list []listView
+				err := o.provider.Access.EachUsable(c.Context(), u.ID, func(a storage.Application) error {
+					list = append(list, listView{u.Username, a.ClientID, a.Name})
+					return nil
+				})
 				if err != nil {
 					return err
-				}
-				var list []listView
-				for _, a := range found {
-					list = append(list, listView{u.Username, a.ClientID, a.Name})
 				}
 				return p.writeList(list, as)
 			})

@@ -1,0 +1,43 @@
+package templates
+
+func accessSamples() []sample {
+	list := AccessPeople{Frame: admin, Name: "Company wiki", ApplicationURL: "/o/applications/1/",
+		For: Restriction{[]string{"staff", long}, []string{"trainees"}, true}, ExportURL: "/x", CheckURL: "/c",
+		FirstURL: "?", NextURL: "?after=25",
+		Rows: []AccessPerson{{"ann", "Ann Example", "ann@example.com", "/p", "/c?person=ann"}, {long, "", "", "/p", "/w"}}}
+	usable := AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p", ExportURL: "/x",
+		NextURL: "?after=25", Rows: []AccessApplication{{"Company wiki", "wiki", "/a", "/c"}, {long, long, "/a", "/c"}}}
+	check := AccessCheck{Frame: admin, Name: "Company wiki", ApplicationURL: "/a", PeopleURL: "/l",
+		Person: Field{"ann", ""}, Of: &Outcome{"ann", "/p", false, []AccessCondition{
+			{"the account is enabled", "", true}, {"a member of an allowed group", "staff, " + long, false}}}}
+	allowed := *check.Of
+	allowed.Allowed = true
+	may := check
+	may.Of = &allowed
+	return []sample{
+		{"access-people", list},
+		{"access-people-everybody", AccessPeople{Frame: admin, Name: long, ApplicationURL: "/a", CheckURL: "/c"}},
+		{"access-people-suspended", AccessPeople{Frame: admin, Name: "Wiki", ApplicationURL: "/a",
+			Suspended: "Its owner is disabled."}},
+		{"access-people-nothing-found", AccessPeople{Frame: admin, Name: "Wiki", ApplicationURL: "/a",
+			Query: "zebra", CheckURL: "/c"}},
+		{"access-people-hostile", AccessPeople{nasty, hostile, "/a", Restriction{[]string{hostile}, []string{hostile}, true},
+			"", hostile, []AccessPerson{{hostile, hostile, hostile, "/p", "/w"}}, "?", "?", "/x", "/c"}},
+		{"access-people-suspended-hostile", AccessPeople{Frame: nasty, Name: hostile, ApplicationURL: "/a",
+			Suspended: hostile}},
+		{"access-applications", usable},
+		{"access-applications-empty", AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p"}},
+		{"access-applications-disabled", AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p", Disabled: true}},
+		{"access-applications-nothing-found", AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p",
+			Query: "zebra"}},
+		{"access-applications-hostile", AccessApplications{nasty, hostile, "/p", false, hostile,
+			[]AccessApplication{{hostile, hostile, "/a", "/w"}}, "?", "?", "/x"}},
+		{"access-check", check},
+		{"access-check-allowed", may},
+		{"access-check-empty", AccessCheck{Frame: admin, Name: "Wiki", ApplicationURL: "/a", PeopleURL: "/l"}},
+		{"access-check-wrong", AccessCheck{Frame: admin, Name: "Wiki", ApplicationURL: "/a", PeopleURL: "/l",
+			Person: Field{"nobody", "There is no person with this username."}}},
+		{"access-check-hostile", AccessCheck{nasty, hostile, "/a", "/l", badText, &Outcome{hostile, "/p", true,
+			[]AccessCondition{{hostile, hostile, false}}}}},
+	}
+}
