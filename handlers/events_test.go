@@ -39,6 +39,7 @@ var eventsOf = map[string]string{
 	"/admin/invitations/{id}/withdraw/":  "invitation.withdrawn",
 	"/o/consent/":                        "consent.given consent.denied",
 	"/device/answer/":                    "device.approved device.denied",
+	"/account/profile/":                  "person.changed",
 	"/account/password/":                 "password.changed",
 	"/account/factors/totp/":             "factor.added",
 	"/account/factors/totp/remove/":      "factor.removed",

@@ -26,6 +26,7 @@ import (
 func withoutFreshSignIn() map[string]string {
 	list := map[string]string{
 		"/account/password":       "asks for the present password",
+		"/account/profile":        "changes how the person is shown, and not how they sign in",
 		"/account/address":        "sends a message to the stored address",
 		"/account/address/{link}": "the link is from the mailbox",
 		"/account/passkeys/new":   "the ticket in the form is proof of a fresh sign-in",

@@ -162,12 +162,23 @@ type Account struct {
 	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
+	ProfileURL                   string // the form of the profile; empty: the person may change nothing of it
 	Unverified                   bool   // the address is not confirmed, and applications can learn that
 	VerifyAction                 string // sends a link that verifies the address; empty: no link can be sent
 	KeepApprovals                bool   // clears the box that revokes what was approved in other sessions
 	Passkeys                     *PasskeyList
 	Identities                   IdentityList
 	Activity                     Activity
+}
+
+// Profile is the form with what a person may change of their own account. An empty list: not that.
+type Profile struct {
+	Frame
+	Action, CancelURL      string
+	Named                  bool // the name
+	FirstName, LastName    Field
+	Locales, Zones         []Option
+	LocaleError, ZoneError string
 }
 
 // IdentityList lists the accounts of other servers with which a person signs in, and the servers whose

@@ -31,6 +31,7 @@ func (l *loader) check() {
 	l.checkMail()
 	l.checkBrand()
 	l.checkSignUp()
+	l.checkEditable()
 	l.checkRules()
 	l.checkUpstream()
 	l.checkScopes()

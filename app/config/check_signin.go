@@ -152,5 +152,15 @@ func (l *loader) checkSignUp() {
 	}
 }
 
+// checkEditable checks what people may change of their own account.
+func (l *loader) checkEditable() {
+	const editable = "EDITABLE_BY_PEOPLE"
+	for i, field := range l.c.People.Editable {
+		if l.ok(editable) && !slices.Contains(people.OwnFields(), field) {
+			l.element(editable, i, "must be one of "+strings.Join(people.OwnFields(), ", "))
+		}
+	}
+}
+
 // wrongDomain says how a domain is written.
 const wrongDomain = "is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"

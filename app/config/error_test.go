@@ -117,6 +117,8 @@ func TestConfigErrors(t *testing.T) {
 		{"SMTP_URL: smtp://a\nMAIL_FROM: a@example.org\nSIGN_UP: open\nSIGN_UP_ALLOWED_DOMAINS: [example.com, " +
 			"'@example.com']\n", "mandate.yaml:4: SIGN_UP_ALLOWED_DOMAINS[1]: is not the domain of an email address; write " +
 			"what follows the @ in lower-case ASCII (example.com)"},
+		{"EDITABLE_BY_PEOPLE: [name, sub]\n", at + "EDITABLE_BY_PEOPLE[1]: must be one of " +
+			"name, locale, zoneinfo"},
 		{"INVITATION_EXPIRE_SECONDS: 59\n", at + "INVITATION_EXPIRE_SECONDS: must be a number from 60 to 31536000"},
 
 		// The brand.

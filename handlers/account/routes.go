@@ -16,6 +16,7 @@ func Routes(site *web.Site, at web.Routing) {
 	at("/", s.Own, on{get: s.home})
 	at("/o/authorized_tokens/", s.Own, on{get: s.ToAccount})
 	at("/account/", s.Own, on{get: s.account})
+	at(profilePath, s.Own, on{get: s.profilePage, post: s.changeProfile})
 	at("/account/password/", s.Unbounded, on{get: s.ToAccount, post: s.changePassword})
 	at(web.TotpPath, s.Lasting, on{get: s.totpPage, post: s.addTOTP})
 	at(web.TotpPath+"remove/", s.Lasting, on{get: s.removeTOTPPage, post: s.removeTOTP})

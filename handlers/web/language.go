@@ -7,20 +7,41 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
 
-// Language returns the language of the page that a request gets: that of UseLocales, or the best one for
-// the browser (RFC 9110 §12.5.4), or English.
+// Language returns the language of the page that a request gets: that of UseLocales, or the one that the person has
+// chosen who is signed in, or that of the browser, or English.
 func (s *Site) Language(r *http.Request) *languages.Language {
 	rec := request.RecordOf(r.Context())
 	known, ok := rec.Language.(*languages.Language)
 	if !ok {
-		known = cmp.Or(s.accepted(r), s.Pages.Languages.English())
+		known = cmp.Or(s.chosen(r), s.publicLanguage(r))
 		rec.Language = known
 	}
 	return known
+}
+
+// publicLanguage returns the language of a page that is the same for everybody who reads it: the best one for the
+// browser (RFC 9110 §12.5.4), or English.
+func (s *Site) publicLanguage(r *http.Request) *languages.Language {
+	return cmp.Or(s.accepted(r), s.Pages.Languages.English())
+}
+
+// chosen returns the language that the person has chosen who is signed in, or nil. What fails here fails again where
+// the page needs the person.
+func (s *Site) chosen(r *http.Request) *languages.Language {
+	who, err := s.SignedIn(r)
+	if err != nil || who == nil {
+		return nil
+	}
+	own, err := people.OwnOf(who.User)
+	if err != nil {
+		return nil
+	}
+	return s.Pages.Languages.Listed(own.Locale)
 }
 
 // accepted returns the best language for the browser, or nil if it names none that pages have.

@@ -242,7 +242,7 @@ func NoteInvalid(r *http.Request, invalid *oauth.Invalid) {
 // RenderPublic writes a page that is the same for everybody who reads the language, so that caches may keep it. Its
 // frame has no person and no notice.
 func (s *Site) RenderPublic(w http.ResponseWriter, r *http.Request, page any) error {
-	l := s.Language(r)
+	l := s.publicLanguage(r)
 	body, err := s.Pages.Render(l, page)
 	if err != nil {
 		return err

@@ -52,6 +52,9 @@ func lookedUp(typed string) string {
 	return address
 }
 
+const hardToSee = "Remove the marks that are hard to see: a line through a letter, or a second dot on an i. The name " +
+	"could look like that of somebody else."
+
 // misleadingMarks reports whether a name has a mark that is hard to see: a dot above a letter that has one (UTS 39 §4,
 // as with i and i̇), or a line through a letter, which makes another letter of it.
 func misleadingMarks(name string) bool {

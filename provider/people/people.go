@@ -56,6 +56,11 @@ type Config struct {
 	//
 	// If the list is empty, everybody may. Administrators always may. What a person has registered stays, and works.
 	RegistrationGroups []string `key:"REGISTRATION_ALLOWED_GROUPS" default:"[]"`
+	// Editable lists what people may change of their own account: `name`, `locale` (the language) and `zoneinfo` (the
+	// time zone).
+	//
+	// An empty list leaves all of it to administrators, for example because another system keeps the names.
+	Editable []string `key:"EDITABLE_BY_PEOPLE" default:"[name, locale, zoneinfo]"`
 	// InvitationLifetime is the number of seconds for which an invitation works, unless the inviter says otherwise.
 	InvitationLifetime time.Duration `key:"INVITATION_EXPIRE_SECONDS" default:"604800" min:"60" max:"31536000"`
 	// Servers are other OpenID Providers with which people [sign in](sign-in.md#with-another-server).

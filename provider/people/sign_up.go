@@ -166,8 +166,7 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 	for field, name := range map[string]string{"username": a.Username, "first_name": a.FirstName,
 		"last_name": a.LastName} {
 		if misleadingMarks(name) {
-			found.Add(field, "Remove the marks that are hard to see: a line through a letter, or a second dot on an i. The "+
-				"name could look like that of somebody else.")
+			found.Add(field, hardToSee)
 		}
 	}
 	if !passwordless {
