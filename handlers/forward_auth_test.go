@@ -386,6 +386,12 @@ func TestForwardAuthEnds(t *testing.T) {
 			}
 			return err
 		},
+		"the site is suspended": func(s *site, made storage.Site) error {
+			_, err := s.provider.Sites.Change(t.Context(), root, made.ClientID, func(r *sites.Registration) {
+				r.Suspended = true
+			})
+			return err
+		},
 		"the site is deleted": func(s *site, made storage.Site) error {
 			return s.provider.Sites.Delete(t.Context(), root, made.ClientID)
 		},

@@ -160,8 +160,8 @@ var ErrFull = errors.New("the quota is used up")
 // taken. If most is above 0, it limits two numbers: the applications for which this
 // owner alone is responsible, and the applications for which nobody is responsible. Of
 // these a quarter is kept for applications that came by a metadata document, and a quarter
-// for the others. It returns ErrFull if the limit is reached.
-func (s *Store) AddApplication(ctx context.Context, a Application, most int) error {
+// for the others. It returns ErrFull if the limit is reached. of is what it has as a site, if it is one.
+func (s *Store) AddApplication(ctx context.Context, a Application, most int, of ...Site) error {
 	statement, values, err := named(insertApplication, a)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 		if err == nil {
 			err = t.narrow(Application{}, a)
 		}
-		return err
+		return t.setSites(a.ID, of, err)
 	})
 }
 
@@ -297,7 +297,7 @@ func (s *Store) Applications(ctx context.Context, of Selection, limit, offset in
 // An application that has changed is no longer what it was registered as, so nobody who
 // registers the same again gets it. If a profile is switched on, everything that the application
 // holds is revoked: it was issued without what the profile requires.
-func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
+func (s *Store) UpdateApplication(ctx context.Context, a, was Application, of ...Site) error {
 	statement, values, err := named(updateApplication, struct {
 		Application
 		Was Application `db:"was"`
@@ -311,7 +311,7 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 		if err == nil {
 			err = t.narrow(was, a)
 		}
-		return err
+		return t.setSites(a.ID, of, err)
 	})
 }
 

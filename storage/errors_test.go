@@ -19,9 +19,6 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"SiteOfHost": func(ctx context.Context) error { return drop(s.SiteOfHost(ctx, "x")) },
 		"Sites":      func(ctx context.Context) error { return drop(s.Sites(ctx)) },
-		"SetSite": func(ctx context.Context) error {
-			return s.SetSite(ctx, Site{ApplicationID: "x", Hosts: []string{"x"}}, "x", at)
-		},
 		"RedeemForSite": func(ctx context.Context) error {
 			return s.RedeemForSite(ctx, SiteCode{"x", "x", "x", "x"}, "x", "x", at)
 		},

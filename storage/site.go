@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ type Site struct {
 	RequiredACR   string   `db:"required_acr"`
 	PublicPaths   string   `db:"public_paths"` // prefixes, by line, that need no sign-in
 	Assertion     bool     `db:"assertion"`    // the application gets a signed JWT
+	Suspended     bool     `db:"suspended"`    // it lets in nobody
 	Hosts         []string `db:"-"`
 
 	Responsible string  `db:"responsible"`
@@ -21,7 +23,7 @@ type Site struct {
 }
 
 const selectSite = `SELECT t.application_id, a.client_id, a.name, a.required_acr, t.public_paths, t.assertion,
-	a.responsible, a.owner_id, o.active AS owner_is_active, h.host
+	t.suspended, a.responsible, a.owner_id, o.active AS owner_is_active, h.host
 	FROM site_hosts h JOIN sites t ON t.application_id = h.application_id JOIN applications a ON a.id = t.application_id
 	LEFT JOIN users o ON o.id = a.owner_id `
 
@@ -54,28 +56,30 @@ func (s *Store) Sites(ctx context.Context) ([]Site, error) {
 	return sites, err
 }
 
-// SetSite makes an application a site, or changes what a site has: the redirect URIs of the application become these.
-// It returns ErrConflict if a host belongs to another site, and ErrNotFound if there is no such application.
-func (s *Store) SetSite(ctx context.Context, n Site, redirectURIs string, now int64) error {
-	return s.atomically(ctx, func(t tx) error {
-		t.changed(OfApplication, n.ApplicationID)
-		err := t.one(`UPDATE applications SET redirect_uris = $2, updated_at = $3, version = version + 1 WHERE id = $1`,
-			n.ApplicationID, redirectURIs, now)
+// ErrHostTaken means that a host belongs to another site.
+var ErrHostTaken = errors.New("the host belongs to another site")
+
+// setSites makes an application a site, or changes what it has as one. It does nothing after an error.
+func (t tx) setSites(id string, of []Site, err error) error {
+	for _, n := range of {
 		if err == nil {
-			_, err = t.exec(`INSERT INTO sites (application_id, public_paths, assertion) VALUES ($1, $2, $3)
+			_, err = t.exec(`INSERT INTO sites (application_id, public_paths, assertion, suspended) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (application_id) DO UPDATE SET public_paths = excluded.public_paths,
-				assertion = excluded.assertion`, n.ApplicationID, n.PublicPaths, n.Assertion)
+				assertion = excluded.assertion, suspended = excluded.suspended`, id, n.PublicPaths, n.Assertion, n.Suspended)
 		}
 		if err == nil {
-			_, err = t.exec(`DELETE FROM site_hosts WHERE application_id = $1`, n.ApplicationID)
+			_, err = t.exec(`DELETE FROM site_hosts WHERE application_id = $1`, id)
 		}
 		for _, host := range n.Hosts {
 			if err == nil {
-				_, err = t.exec(`INSERT INTO site_hosts (host, application_id) VALUES ($1, $2)`, host, n.ApplicationID)
+				_, err = t.exec(`INSERT INTO site_hosts (host, application_id) VALUES ($1, $2)`, host, id)
+				if err == ErrConflict {
+					err = ErrHostTaken
+				}
 			}
 		}
-		return err
-	})
+	}
+	return err
 }
 
 // SiteSession is the session of a person at one host of a site. It is worth nothing without the session of the person.

@@ -41,6 +41,10 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	}
 	a := NewApplication(actor)
 	a.Program = r.Program
+	if r.Site != nil {
+		// It protects something of the operator: it stays when the administrator who has added it leaves.
+		a.OwnerID, a.Owner, a.OwnerAdministrator, a.OwnerActive, a.Responsible = nil, nil, nil, nil, storage.ByOperator
+	}
 	found := &oauth.Invalid{}
 	err := p.Check(ctx, found, actor, &r, a)
 	if err != nil {
@@ -93,7 +97,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		Object: events.Application(a),
 		Detail: a.Origin,
 	}
-	err = p.store.AddApplication(events.Attach(ctx, added), a, most)
+	err = p.store.AddApplication(events.Attach(ctx, added), a, most, r.site()...)
 	if errors.Is(err, storage.ErrFull) {
 		found.Add(
 			"name",
@@ -102,6 +106,9 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 			most,
 		)
 		return nil, found
+	}
+	if errors.Is(err, storage.ErrHostTaken) {
+		return nil, HostTaken()
 	}
 	if errors.Is(err, storage.ErrConflict) {
 		found.Add("client_id", "An application with that client id exists already.")
@@ -294,7 +301,15 @@ func (p *Clients) update(
 	}
 	// From now on a person decides about it.
 	a.Management = ""
-	err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, a, nil)...), a, was)
+	var also []string
+	if r.Site != nil {
+		also = r.Site.Names
+	}
+	changed := ChangeEvents(was, a, nil, also...)
+	err = p.store.UpdateApplication(events.Attach(ctx, changed...), a, was, r.site()...)
+	if errors.Is(err, storage.ErrHostTaken) {
+		return nil, HostTaken()
+	}
 	if errors.Is(err, storage.ErrNotFound) {
 		addChangedMeanwhile(found)
 		return nil, found
@@ -303,6 +318,20 @@ func (p *Clients) update(
 		return nil, oauth.Stored(err)
 	}
 	return &Registered{a, secret}, nil
+}
+
+// HostTaken is the refusal of a host of another site.
+func HostTaken() *oauth.Invalid {
+	found := &oauth.Invalid{}
+	found.Add("hosts", "One of these hosts belongs to another site: a host belongs to one application.")
+	return found
+}
+
+func (r Registration) site() []storage.Site {
+	if r.Site == nil {
+		return nil
+	}
+	return []storage.Site{r.Site.Site}
 }
 
 func addChangedMeanwhile(found *oauth.Invalid) {
@@ -332,8 +361,24 @@ func (p *Clients) Change(
 	if err != nil {
 		return nil, err
 	}
+	version := a.Version
+	if actor.IsOperator() {
+		version = storage.AnyVersion // an owner who keeps saving does not hold the operator up
+	}
+	return p.ChangeFrom(ctx, actor, a, version, change)
+}
+
+// ChangeFrom does the same as Change from the application as the caller has read it. version is that which the actor
+// saw.
+func (p *Clients) ChangeFrom(
+	ctx context.Context,
+	actor policy.Actor,
+	a storage.Application,
+	version int64,
+	change func(*Registration) error,
+) (*Registered, error) {
 	r := registrationOf(a)
-	err = change(&r)
+	err := change(&r)
 	if err != nil {
 		return nil, err
 	}
@@ -342,9 +387,5 @@ func (p *Clients) Change(
 		one.Needs == clientauth.ReadableSecret && a.Secret == "" {
 		r.HashClientSecret = false // a new secret is made, which must stay readable
 	}
-	version := a.Version
-	if actor.IsOperator() {
-		version = storage.AnyVersion // an owner who keeps saving does not hold the operator up
-	}
-	return p.update(ctx, actor, id, version, r)
+	return p.update(ctx, actor, a.ID, version, r)
 }

@@ -10,9 +10,10 @@ import (
 )
 
 // ChangeEvents returns the event of a change of an application, with the names of the columns that change,
-// and without their values. It returns none if nothing changes. If by is nil, the actor is that of the context.
-func ChangeEvents(was, now storage.Application, by *origin.Actor) []events.Event {
-	names := policy.ChangedColumns(was, now)
+// and without their values. also names what changes beside them. It returns none if nothing changes. If by is nil, the
+// actor is that of the context.
+func ChangeEvents(was, now storage.Application, by *origin.Actor, also ...string) []events.Event {
+	names := append(policy.ChangedColumns(was, now), also...)
 	if len(names) == 0 {
 		return nil
 	}

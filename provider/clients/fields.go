@@ -79,9 +79,17 @@ type Registration struct {
 	Authentication Authentication
 	Messages       Messages
 
+	Site *SiteChange // what changes of the site that it is; nil: nothing
+
 	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string
 	Owner                  string // username
+}
+
+// SiteChange is a site as it will be, with the names of what changes, for the event.
+type SiteChange struct {
+	Site  storage.Site
+	Names []string
 }
 
 // fields is the table of the fields of a registration, in the order of the form.

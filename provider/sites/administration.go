@@ -16,10 +16,22 @@ import (
 
 // Registration is what an administrator decides about a site.
 type Registration struct {
-	Name        string // of its application; it does not change here
+	Name        string
 	Hosts       []string
 	PublicPaths []string // prefixes that need no sign-in
 	Assertion   bool     // the application gets a signed JWT
+	Suspended   bool     // it lets in nobody
+
+	// Those of its application.
+	AllowedGroups, DeniedGroups []string
+	RequiredACR                 string
+
+	Version int64 // of the application that the administrator saw, for a change
+}
+
+func registrationOf(s storage.Site, a storage.Application) Registration {
+	return Registration{s.Name, slices.Clone(s.Hosts), oauth.Lines(s.PublicPaths), s.Assertion, s.Suspended,
+		oauth.Lines(a.AllowedGroups), oauth.Lines(a.DeniedGroups), a.RequiredACR, a.Version}
 }
 
 const (
@@ -50,50 +62,79 @@ func (p *Sites) Site(ctx context.Context, actor policy.Actor, clientID string) (
 	return all[i], nil
 }
 
-// Add registers an application and makes it a site. Nobody gets its client secret: only this server redeems its codes.
+// Registered returns the site of a client id with what is decided about it now, or ErrNotFound.
+func (p *Sites) Registered(ctx context.Context, actor policy.Actor, clientID string) (storage.Site, Registration,
+	error) {
+	site, _, r, err := p.registered(ctx, actor, clientID)
+	return site, r, err
+}
+
+func (p *Sites) registered(ctx context.Context, actor policy.Actor, clientID string) (storage.Site, storage.Application,
+	Registration, error) {
+	site, err := p.Site(ctx, actor, clientID)
+	if err != nil {
+		return storage.Site{}, storage.Application{}, Registration{}, err
+	}
+	a, err := p.clients.Shown(ctx, actor, site.ApplicationID)
+	return site, a, registrationOf(site, a), err
+}
+
+// Add registers an application that is a site. Nobody gets its client secret: only this server redeems its codes.
 // It returns an Invalid for mistakes in the registration.
 func (p *Sites) Add(ctx context.Context, actor policy.Actor, r Registration) (storage.Site, error) {
-	found, err := p.prepare(ctx, actor, &r, "")
+	err := p.prepare(ctx, actor, &r, "")
 	if err != nil {
 		return storage.Site{}, err
 	}
-	made, err := p.clients.Register(ctx, actor, clients.Registration{
-		Name: r.Name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
-		RedirectURIs: callbacks(r.Hosts), Scopes: p.scopes(), HashClientSecret: true, SkipConsent: true,
-		PKCE: policy.PKCERequired,
+	is := clients.Registration{ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+		Scopes: p.scopes(), HashClientSecret: true, SkipConsent: true, PKCE: policy.PKCERequired}
+	site := r.set(&is, storage.Site{})
+	made, err := p.clients.Register(ctx, actor, is)
+	if err != nil {
+		return storage.Site{}, err
+	}
+	site.ApplicationID, site.ClientID, site.Name = made.Application.ID, made.Application.ClientID, made.Application.Name
+	return site, nil
+}
+
+// Change changes a site. It returns an Invalid for mistakes in the registration, or if somebody else has changed it
+// since the version that the registration has.
+func (p *Sites) Change(ctx context.Context, actor policy.Actor, clientID string,
+	change func(*Registration)) (storage.Site, error) {
+	was, a, r, err := p.registered(ctx, actor, clientID)
+	if err != nil {
+		return storage.Site{}, err
+	}
+	change(&r)
+	err = p.prepare(ctx, actor, &r, was.ApplicationID)
+	if err != nil {
+		return storage.Site{}, err
+	}
+	var now storage.Site
+	made, err := p.clients.ChangeFrom(ctx, actor, a, r.Version, func(c *clients.Registration) error {
+		now = r.set(c, was)
+		return nil
 	})
 	if err != nil {
 		return storage.Site{}, err
 	}
-	site := storage.Site{ApplicationID: made.Application.ID, ClientID: made.Application.ClientID,
-		Name: made.Application.Name, Hosts: r.Hosts, PublicPaths: strings.Join(r.PublicPaths, "\n"), Assertion: r.Assertion}
-	err = p.set(ctx, made.Application, site, storage.Site{}, found)
-	if err != nil {
-		return storage.Site{}, errors.Join(err, p.clients.Delete(ctx, actor, made.Application.ID))
-	}
-	return site, nil
+	now.Name, now.RequiredACR = made.Application.Name, made.Application.RequiredACR
+	return now, nil
 }
 
-// Change changes the hosts and the rules of a site. It returns an Invalid for mistakes in the registration.
-func (p *Sites) Change(ctx context.Context, actor policy.Actor, clientID string,
-	change func(*Registration)) (storage.Site, error) {
-	was, err := p.Site(ctx, actor, clientID)
-	if err != nil {
-		return storage.Site{}, err
-	}
-	a, err := p.clients.Application(ctx, actor, was.ApplicationID)
-	if err != nil {
-		return storage.Site{}, err
-	}
-	r := Registration{was.Name, slices.Clone(was.Hosts), oauth.Lines(was.PublicPaths), was.Assertion}
-	change(&r)
-	found, err := p.prepare(ctx, actor, &r, was.ApplicationID)
-	if err != nil {
-		return storage.Site{}, err
-	}
+// set copies what is decided about a site into the registration of its application. It returns the site as it is then.
+func (r Registration) set(c *clients.Registration, was storage.Site) storage.Site {
 	now := was
-	now.Hosts, now.PublicPaths, now.Assertion = r.Hosts, strings.Join(r.PublicPaths, "\n"), r.Assertion
-	return now, p.set(ctx, a, now, was, found)
+	now.Hosts, now.PublicPaths = r.Hosts, strings.Join(r.PublicPaths, "\n")
+	now.Assertion, now.Suspended = r.Assertion, r.Suspended
+	c.Name, c.RedirectURIs, c.RequiredACR = r.Name, callbacks(r.Hosts), r.RequiredACR
+	c.AllowedGroups, c.DeniedGroups = r.AllowedGroups, r.DeniedGroups
+	c.Site = &clients.SiteChange{Site: now, Names: strings.Fields(events.Names(
+		events.Field{Name: "site_hosts", Is: !slices.Equal(now.Hosts, was.Hosts)},
+		events.Field{Name: "public_paths", Is: now.PublicPaths != was.PublicPaths},
+		events.Field{Name: "assertion", Is: now.Assertion != was.Assertion},
+		events.Field{Name: "suspended", Is: now.Suspended != was.Suspended}))}
+	return now
 }
 
 // Delete deletes a site with its application.
@@ -109,55 +150,34 @@ func (p *Sites) Delete(ctx context.Context, actor policy.Actor, clientID string)
 	return p.clients.Delete(ctx, actor, site.ApplicationID)
 }
 
-// set stores what a site has, with the event of the change.
-func (p *Sites) set(ctx context.Context, a storage.Application, now, was storage.Site, found *oauth.Invalid) error {
-	if now.Assertion {
-		err := p.keys.CreateMissing(ctx)
-		if err != nil {
-			return err
-		}
-	}
-	changed := events.Event{Kind: events.ApplicationChanged, Person: events.OwnerOf(a), Object: events.Application(a),
-		Detail: events.Names(events.Field{Name: "site_hosts", Is: !slices.Equal(now.Hosts, was.Hosts)},
-			events.Field{Name: "public_paths", Is: now.PublicPaths != was.PublicPaths},
-			events.Field{Name: "assertion", Is: now.Assertion != was.Assertion})}
-	err := p.store.SetSite(events.Attach(ctx, changed), now, strings.Join(callbacks(now.Hosts), "\n"), oauth.Now())
-	if errors.Is(err, storage.ErrConflict) {
-		return taken(found)
-	}
-	return oauth.Stored(err)
-}
-
-func taken(found *oauth.Invalid) error {
-	found.Add("hosts", "One of these hosts belongs to another site: a host belongs to one application.")
-	return found
-}
-
 // prepare checks a registration, and writes its hosts in their one spelling. id is that of the application, or "".
-func (p *Sites) prepare(ctx context.Context, actor policy.Actor, r *Registration, id string) (*oauth.Invalid, error) {
+func (p *Sites) prepare(ctx context.Context, actor policy.Actor, r *Registration, id string) error {
 	err := actor.MustAdminister("make sites")
 	if err == nil {
 		err = actor.MustConfirm()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	found := &oauth.Invalid{}
 	p.checkHosts(found, r)
 	checkPaths(found, r.PublicPaths)
 	if err := found.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	for _, host := range r.Hosts {
 		other, err := p.store.SiteOfHost(ctx, host)
 		if err == nil && other.ApplicationID != id {
-			return nil, taken(found)
+			return clients.HostTaken()
 		}
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return nil, oauth.Unavailable(err)
+			return oauth.Unavailable(err)
 		}
 	}
-	return found, nil
+	if r.Assertion {
+		return p.keys.CreateMissing(ctx)
+	}
+	return nil
 }
 
 func (p *Sites) checkHosts(found *oauth.Invalid, r *Registration) {

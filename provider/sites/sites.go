@@ -113,11 +113,15 @@ func (p *Sites) Decide(ctx context.Context, f Forwarded, cookie string) (Decisio
 	return found, err
 }
 
-// site returns the site of a host. It is an Error with status 403 if there is none.
+// site returns the site of a host. It is an Error with status 403 if there is none, or if it lets in nobody.
 func (p *Sites) site(ctx context.Context, host string) (storage.Site, error) {
 	site, err := p.hosts.Get(ctx, host, p.store.SiteOfHost, func(storage.Site) bool { return true })
 	if errors.Is(err, storage.ErrNotFound) {
 		return site, unknownHost()
+	}
+	if err == nil && site.Suspended {
+		return site, oauth.ForPerson(http.StatusForbidden, "access_denied", "",
+			"This site is suspended, and lets in nobody: ask an administrator of this server.")
 	}
 	return site, oauth.Stored(err)
 }

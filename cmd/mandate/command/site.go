@@ -20,12 +20,13 @@ type siteView struct {
 	Hosts       []string `json:"hosts"`
 	PublicPaths []string `json:"public_paths"`
 	Assertion   bool     `json:"assertion"`
+	Suspended   bool     `json:"suspended"`
 	RequiredACR string   `json:"required_acr"`
 }
 
 func viewSite(s storage.Site) siteView {
 	return siteView{s.ClientID, s.Name, s.Hosts, append([]string{}, oauth.Lines(s.PublicPaths)...), s.Assertion,
-		s.RequiredACR}
+		s.Suspended, s.RequiredACR}
 }
 
 func (p *program) showSite(v siteView, asJSON bool) error {
@@ -38,6 +39,7 @@ func (p *program) showSite(v siteView, asJSON bool) error {
 		{"hosts", strings.Join(v.Hosts, " ")},
 		{"public paths", dash(strings.Join(v.PublicPaths, " "))},
 		{"signed assertion", yes(v.Assertion)},
+		{"suspended", yes(v.Suspended)},
 		{"required login", either(v.RequiredACR, "any")},
 	})
 }
@@ -52,6 +54,7 @@ func siteFlags() []fieldFlag[sites.Registration] {
 			func(r *r) any { return (*words)(&r.PublicPaths) }},
 		{"assertion", "send the header X-Mandate-Assertion: a JWT about the person, for programs that can check it",
 			func(r *r) any { return &r.Assertion }},
+		{"suspended", "let in nobody, and keep what the site has", func(r *r) any { return &r.Suspended }},
 	}
 }
 
