@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"bufio"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -31,7 +32,8 @@ var guardingProxies = []guardingProxy{
 	{
 		kind: "nginx", program: "nginx",
 		replace: func(c *certificate, address, _ string) []string {
-			return []string{"listen 443 ssl;", "listen " + address + " ssl; ssl_certificate " + c.file +
+			_, at, _ := net.SplitHostPort(address)
+			return []string{"$host", "$host:" + at, "listen 443 ssl;", "listen " + address + " ssl; ssl_certificate " + c.file +
 				"; ssl_certificate_key " + c.key + ";", "server_name wiki.example.org;",
 				"server_name wiki.example notes.example;"}
 		},
@@ -176,6 +178,17 @@ func TestBrowserForwardAuth(t *testing.T) {
 					t.Errorf("%s without a page: %d to %q", method, status, to)
 				}
 			}
+			// RFC 9112 §3.2.2: the host of the request line counts, and not that of the header. The proxy has to ask about
+			// the host by which it chooses the program.
+			for _, line := range []string{
+				"GET " + notes + "/public/x HTTP/1.1", "GET /public/../secret HTTP/1.1", "GET /public/%2e%2e/secret HTTP/1.1",
+				"GET //public/x HTTP/1.1", "GET /public//x HTTP/1.1", "GET /.mandate/../secret HTTP/1.1",
+				"GET /public/..;/secret HTTP/1.1", "GET /public%2f..%2fsecret HTTP/1.1", "GET /.mandate/..%2fsecret HTTP/1.1",
+			} {
+				if got := statusOfLine(t, address, line, "wiki.example:"+at); got == http.StatusOK {
+					t.Errorf("%s: let in", line)
+				}
+			}
 			s.mustCLI(t, "", "user", "disable", "alice")
 			b.open(notes + "/")
 			if b.URL().Host == "notes.example:"+at {
@@ -183,4 +196,21 @@ func TestBrowserForwardAuth(t *testing.T) {
 			}
 		})
 	}
+}
+
+// statusOfLine sends a request line over TLS as it is, and returns the status of the answer.
+func statusOfLine(t *testing.T, address, line, host string) int {
+	t.Helper()
+	c, err := tls.Dial("tcp", address, &tls.Config{ServerName: "wiki.example", InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "%s\r\nHost: %s\r\nAccept: text/html\r\nConnection: close\r\n\r\n", line, host)
+	got, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	defer got.Body.Close()
+	return got.StatusCode
 }
