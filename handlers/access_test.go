@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,7 +69,8 @@ func TestWhoMayUseAnApplicationOnPages(t *testing.T) {
 
 	root.get(t, check).wants(t, http.StatusOK, "Username of the person")
 	root.get(t, check+"?person=nobody").wants(t, http.StatusUnprocessableEntity, "There is no person with this username.")
-	root.get(t, check+"?person=alice").wants(t, http.StatusOK, "The person may use it", "a member of an allowed group")
+	root.get(t, check+"?person=alice").wants(t, http.StatusOK, "The person may use it", "a member of an allowed group",
+		"What the application would learn", "the subject of the person")
 	root.get(t, check+"?person=root").wants(t, http.StatusOK, "The person may not use it", "staff")
 
 	usable := s.userPage(alice) + "access/"
@@ -177,4 +179,74 @@ func TestOwnerSeesNoPeople(t *testing.T) {
 		s.userPage(owner) + "access/", s.userPage(owner) + "access/export/"} {
 		alice.get(t, path).wants(t, http.StatusForbidden)
 	}
+}
+
+// asksFor is an authorization request of an application.
+func asksFor(a storage.Application, pairs ...string) string {
+	query := url.Values{"client_id": {a.ClientID}, "response_type": {"code"}, "state": {"s"},
+		"redirect_uri": {"https://wiki.example/cb"}, "scope": {"read"},
+		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}}
+	for n := 0; n < len(pairs); n += 2 {
+		query.Set(pairs[n], pairs[n+1])
+	}
+	return "/o/authorize/?" + query.Encode()
+}
+
+// The page for somebody who may not use an application says why, leads to another account and back to the application,
+// and leads nowhere by itself: an application that begins again would send the person here for ever.
+func TestPageOfAnExcludedPerson(t *testing.T) {
+	s := newSite(t, "", func(c *Config) { c.OpenID = true })
+	a := s.restricted(t, "Wiki")
+	alice, root := s.as(t, "alice"), s.as(t, "root")
+	alice.get(t, asksFor(a)).wants(t, http.StatusOK, "Allow")
+	root.get(t, asksFor(a)).wants(t, http.StatusForbidden, "is for the members of these groups", "staff",
+		"You are signed in as", "root", "Use another account", "https://wiki.example/cb?error=access_denied")
+	root.get(t, asksFor(a, "response_mode", "form_post")).wants(t, http.StatusForbidden, `action="https://wiki.example/cb"`,
+		`value="access_denied"`)
+	german := root.request(t, "GET", asksFor(a), "")
+	german.Header.Set("Accept-Language", "de")
+	root.do(t, german).wants(t, http.StatusForbidden, "Sie dürfen diese Anwendung nicht benutzen")
+
+	silent := root.get(t, asksFor(a, "prompt", "none"))
+	silent.wants(t, http.StatusSeeOther)
+	if to := silent.Header.Get("Location"); !strings.Contains(to, "error=access_denied") {
+		t.Errorf("prompt=none leads to %s", to)
+	}
+
+	was := a
+	var err error
+	_, err = s.provider.Clients.Update(t.Context(), policy.Operator(), a.ID, a.Version, clients.Registration{Name: "Wiki",
+		ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, HashClientSecret: was.HashClientSecret,
+		RedirectURIs: []string{"https://wiki.example/cb"}, NobodyNew: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := root.get(t, asksFor(a))
+	got.wants(t, http.StatusForbidden, "takes nobody new")
+	if strings.Contains(got.body, "staff") {
+		t.Error("the page names a group that does not decide")
+	}
+}
+
+// The page for a user code refuses in the same way, and before the person approves anything.
+func TestDevicePageOfAnExcludedPerson(t *testing.T) {
+	s := newSite(t, "")
+	s.restricted(t, "Wiki")
+	tv, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Television",
+		ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}, AllowedGroups: []string{"staff"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := s.visitor(t).post(t, "/o/device_authorization/", "client_id", tv.Application.ClientID, "scope", "read")
+	asked.wants(t, http.StatusOK, "user_code")
+	var device struct {
+		UserCode string `json:"user_code"`
+	}
+	err = json.Unmarshal([]byte(asked.body), &device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.as(t, "root").post(t, "/device/", "user_code", device.UserCode).wants(t, http.StatusForbidden,
+		"is for the members of these groups", "staff", "Use another account")
+	s.as(t, "alice").post(t, "/device/", "user_code", device.UserCode).wants(t, http.StatusOK, "Television")
 }

@@ -51,7 +51,13 @@ type Outcome struct {
 	Username, PersonURL string
 	Allowed             bool
 	Conditions          []AccessCondition
+	Scopes              []string // the most that the application can get; none: it learns nothing about the person
+	SkipsConsent        bool
+	Claims              []AccessClaim
 }
+
+// AccessClaim is a claim that the application would read, with what gives it its value.
+type AccessClaim struct{ Place, Name, Value, Why string }
 
 // AccessCondition is a row of Outcome. Why names what it is about.
 type AccessCondition struct {

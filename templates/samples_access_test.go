@@ -9,9 +9,15 @@ func accessSamples() []sample {
 		NextURL: "?after=25", Rows: []AccessApplication{{"Company wiki", "wiki", "/a", "/c"}, {long, long, "/a", "/c"}}}
 	check := AccessCheck{Frame: admin, Name: "Company wiki", ApplicationURL: "/a", PeopleURL: "/l",
 		Person: Field{"ann", ""}, Of: &Outcome{"ann", "/p", false, []AccessCondition{
-			{"the account is enabled", "", true}, {"a member of an allowed group", "staff, " + long, false}}}}
+			{"the account is enabled", "", true}, {"a member of an allowed group", "staff, " + long, false}}, nil, false, nil}}
 	allowed := *check.Of
-	allowed.Allowed = true
+	allowed.Allowed, allowed.Scopes = true, []string{"openid", "profile"}
+	allowed.Claims = []AccessClaim{{"id_token", "sub", `"0193"`, "the subject of the person"},
+		{"userinfo", "groups", `["` + long + `"]`, "the scope groups"}}
+	machine := allowed
+	machine.Scopes, machine.Claims, machine.SkipsConsent = nil, nil, true
+	none := check
+	none.Of = &machine
 	may := check
 	may.Of = &allowed
 	return []sample{
@@ -34,10 +40,12 @@ func accessSamples() []sample {
 			[]AccessApplication{{hostile, hostile, "/a", "/w"}}, "?", "?", "/x"}},
 		{"access-check", check},
 		{"access-check-allowed", may},
+		{"access-check-nothing", none},
 		{"access-check-empty", AccessCheck{Frame: admin, Name: "Wiki", ApplicationURL: "/a", PeopleURL: "/l"}},
 		{"access-check-wrong", AccessCheck{Frame: admin, Name: "Wiki", ApplicationURL: "/a", PeopleURL: "/l",
 			Person: Field{"nobody", "There is no person with this username."}}},
 		{"access-check-hostile", AccessCheck{nasty, hostile, "/a", "/l", badText, &Outcome{hostile, "/p", true,
-			[]AccessCondition{{hostile, hostile, false}}}}},
+			[]AccessCondition{{hostile, hostile, false}}, []string{hostile}, true,
+			[]AccessClaim{{hostile, hostile, hostile, hostile}}}}},
 	}
 }

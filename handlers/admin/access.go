@@ -120,14 +120,19 @@ func (s *server) checkAccess(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.Provider.Access.Check(r.Context(), a, u)
+	would, err := s.Provider.WhatWouldHappen(r.Context(), a, u)
 	if err != nil {
 		return err
 	}
-	page.Of = &templates.Outcome{Username: u.Username, PersonURL: s.userPath(u.ID), Allowed: v.Allowed()}
-	for _, c := range v.Conditions {
+	page.Of = &templates.Outcome{Username: u.Username, PersonURL: s.userPath(u.ID), Allowed: would.Allowed(),
+		Scopes: would.Scopes, SkipsConsent: a.SkipConsent}
+	for _, c := range would.Conditions {
 		page.Of.Conditions = append(page.Of.Conditions, templates.AccessCondition{Text: c.Meaning(), Met: c.Met,
 			Why: cmp.Or(c.Reason, strings.Join(c.Names, ", "))})
+	}
+	for _, c := range would.Claims {
+		page.Of.Claims = append(page.Of.Claims, templates.AccessClaim{Place: c.Place, Name: c.Name, Value: c.Text(),
+			Why: c.Reason})
 	}
 	return s.Render(w, r, http.StatusOK, page)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/provider/access"
+	"mandate/provider"
 	"mandate/provider/spreadsheet"
 	"mandate/storage"
 )
@@ -18,6 +18,16 @@ type verdictView struct {
 	Name       string          `json:"name"`
 	Allowed    bool            `json:"allowed"`
 	Conditions []conditionView `json:"conditions"`
+	Scopes     []string        `json:"scopes"` // the most that the application can get
+	Claims     []expectedView  `json:"claims"`
+}
+
+// expectedView is a claim that the application would read.
+type expectedView struct {
+	Place  string `json:"place"`
+	Name   string `json:"name"`
+	Value  any    `json:"value"`
+	Reason string `json:"reason"`
 }
 
 type conditionView struct {
@@ -27,9 +37,12 @@ type conditionView struct {
 	Reason    string   `json:"reason,omitempty"`
 }
 
-func viewVerdict(v access.Verdict) verdictView {
+func viewVerdict(v provider.Outcome) verdictView {
 	view := verdictView{Username: v.Person.Username, ClientID: v.Application.ClientID, Name: v.Application.Name,
-		Allowed: v.Allowed()}
+		Allowed: v.Allowed(), Scopes: append([]string{}, v.Scopes...), Claims: []expectedView{}}
+	for _, c := range v.Claims {
+		view.Claims = append(view.Claims, expectedView(c))
+	}
 	for _, c := range v.Conditions {
 		view.Conditions = append(view.Conditions, conditionView{string(c.Kind), c.Met, append([]string{}, c.Names...),
 			c.Reason})
@@ -41,7 +54,7 @@ func (p *program) accessCheckCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check USERNAME CLIENT_ID",
-		Short: "Say whether a person may use an application, with each condition",
+		Short: "Say what would happen if a person used an application: each condition, the scopes and the claims",
 		Args:  arguments("USERNAME", "CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[1], func(o *opened, a storage.Application) error {
@@ -49,7 +62,7 @@ func (p *program) accessCheckCommand() *cobra.Command {
 				if err != nil {
 					return missing(err, "person", args[0], "user list")
 				}
-				v, err := o.provider.Access.Check(c.Context(), a, u)
+				v, err := o.provider.WhatWouldHappen(c.Context(), a, u)
 				if err != nil {
 					return err
 				}
@@ -61,7 +74,7 @@ func (p *program) accessCheckCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) showVerdict(v access.Verdict, asJSON bool) error {
+func (p *program) showVerdict(v provider.Outcome, asJSON bool) error {
 	view := viewVerdict(v)
 	if asJSON {
 		return writeJSON(p.Stdout, view)
@@ -74,6 +87,13 @@ func (p *program) showVerdict(v access.Verdict, asJSON bool) error {
 			names = c.Reason
 		}
 		rows = append(rows, []string{c.Meaning(), yes(c.Met), dash(names)})
+	}
+	if len(v.Scopes) > 0 {
+		rows = append(rows, []string{"", ""}, []string{"scopes", strings.Join(v.Scopes, " ")}, []string{"", ""},
+			[]string{"CLAIM", "WHERE", "VALUE", "FROM"})
+	}
+	for _, c := range v.Claims {
+		rows = append(rows, []string{c.Name, c.Place, c.Text(), c.Reason})
 	}
 	return writeTable(p.Stdout, rows)
 }
