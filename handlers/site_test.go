@@ -18,6 +18,7 @@ import (
 	"mandate/provider/authorize"
 	"mandate/provider/device"
 	"mandate/provider/limits"
+	"mandate/provider/mail"
 	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -71,6 +72,13 @@ func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 func siteOver(t *testing.T, path string, apis []resources.Registration, change ...func(*Config)) *site {
 	t.Helper()
 	return siteWith(t, path, func(c *provider.Config) { c.Resources.Configured = apis }, change...)
+}
+
+// mailing lets people be invited, and is for a site whose messages nobody sends.
+func mailing(c *provider.Config) {
+	c.People.SignUp, c.People.InvitationLifetime = people.SignUpInvited, time.Hour
+	c.Mail.URL, c.Mail.From = "smtp://127.0.0.1:1", "noreply@example.org"
+	c.Letters = func(string, any) (mail.Letter, error) { return mail.Letter{}, nil }
 }
 
 // siteWith is an emptySite whose provider has other settings.

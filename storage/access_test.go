@@ -169,6 +169,10 @@ func TestWhoLosesAGroupLosesItsApplications(t *testing.T) {
 			_, err := w.SetMappedGroups(t.Context(), u.ID, []string{"staff"}, nil, at)
 			return err
 		},
+		"Delegate": func(t *testing.T, w world, u User) error {
+			may := func(Holder, Holder) error { return nil }
+			return w.Delegate(t.Context(), Delegated{By: u.ID, Of: u.ID, Group: "staff", Act: ActRemove, At: at, May: may})
+		},
 		"SetMembership of a denied one": func(t *testing.T, w world, u User) error {
 			return w.SetMembership(t.Context(), u.ID, "banned", 0, at)
 		},

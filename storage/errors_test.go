@@ -114,9 +114,16 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"TemporaryMemberships": func(ctx context.Context) error {
 			return drop(s.TemporaryMemberships(ctx, "x", "x", at))
 		},
-		"UsableBy":    func(ctx context.Context) error { return drop(s.UsableBy(ctx, "x", "", at, 1, 0)) },
-		"UsersOf":     func(ctx context.Context) error { return drop(s.UsersOf(ctx, "x", "", at, 0, 1)) },
-		"HasUsed":     func(ctx context.Context) error { return drop(s.HasUsed(ctx, "x", "x", at)) },
+		"UsableBy":     func(ctx context.Context) error { return drop(s.UsableBy(ctx, "x", "", at, 1, 0)) },
+		"UsersOf":      func(ctx context.Context) error { return drop(s.UsersOf(ctx, "x", "", at, 0, 1)) },
+		"HasUsed":      func(ctx context.Context) error { return drop(s.HasUsed(ctx, "x", "x", at)) },
+		"Administered": func(ctx context.Context) error { return drop(s.Administered(ctx, "x")) },
+		"HolderOf":     func(ctx context.Context) error { return drop(s.HolderOf(ctx, "x", at)) },
+		"Delegate":     func(ctx context.Context) error { return s.Delegate(ctx, Delegated{By: "x", Of: "x"}) },
+		"MemberList": func(ctx context.Context) error {
+			_, _, err := s.MemberList(ctx, "x", at, 1, 0)
+			return err
+		},
 		"DeleteGroup": func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
 		"DeleteUser": func(ctx context.Context) error {
 			return s.DeleteUser(ctx, "x", at, Handover{Responsible: ByOperator})

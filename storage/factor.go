@@ -143,32 +143,36 @@ const hasPassword = `EXISTS (SELECT 1 FROM users WHERE id = $1 AND password <> '
 // without a password stay: no way to sign in would be left. It returns ErrNotFound if there is no such person.
 func (s *Store) ResetFactors(ctx context.Context, userID string, now int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.lockUser(userID)
-		if err == nil {
-			_, err = t.exec(`DELETE FROM totps WHERE user_id = $1`, userID)
-		}
-		if err == nil {
-			_, err = t.exec(`DELETE FROM passkeys WHERE user_id = $1`, userID)
-		}
-		if err == nil {
-			_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
-		}
-		if err == nil {
-			_, err = t.exec(`INSERT INTO former_identities (user_id, issuer) SELECT DISTINCT user_id, issuer FROM identities
-				WHERE user_id = $1 AND `+hasPassword+` ON CONFLICT (user_id, issuer) DO NOTHING`, userID)
-		}
-		if err == nil {
-			_, err = t.exec(`DELETE FROM identities WHERE user_id = $1 AND `+hasPassword, userID)
-		}
-		if err != nil {
-			return err
-		}
-		_, err = t.endAllSessions(userID, now)
+		err := t.resetFactors(userID, now)
 		if err != nil {
 			return err
 		}
 		return t.addNotices(notices)
 	})
+}
+
+func (t tx) resetFactors(userID string, now int64) error {
+	err := t.lockUser(userID)
+	if err == nil {
+		_, err = t.exec(`DELETE FROM totps WHERE user_id = $1`, userID)
+	}
+	if err == nil {
+		_, err = t.exec(`DELETE FROM passkeys WHERE user_id = $1`, userID)
+	}
+	if err == nil {
+		_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
+	}
+	if err == nil {
+		_, err = t.exec(`INSERT INTO former_identities (user_id, issuer) SELECT DISTINCT user_id, issuer FROM identities
+			WHERE user_id = $1 AND `+hasPassword+` ON CONFLICT (user_id, issuer) DO NOTHING`, userID)
+	}
+	if err == nil {
+		_, err = t.exec(`DELETE FROM identities WHERE user_id = $1 AND `+hasPassword, userID)
+	}
+	if err == nil {
+		_, err = t.endAllSessions(userID, now)
+	}
+	return err
 }
 
 // FactorDue stores when a person must have a second factor, unless that is known, and returns what

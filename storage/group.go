@@ -47,10 +47,10 @@ func (s *Store) MembersOf(ctx context.Context, name string, now int64) ([]string
 	return names, err
 }
 
-// RenameGroup gives a group another name. Its members stay, and open invitations lead to it. inClaims changes the name
-// in the claim rules of an application. It returns ErrNotFound if there is no such
-// group, and ErrConflict if the new name is taken. Additions and changes of people wait for it, so
-// that nobody joins the group under its former name meanwhile.
+// RenameGroup gives a group another name. Its members and administrators stay, and open invitations lead to it.
+// inClaims changes the name in the claim rules of an application. It returns ErrNotFound if there is no such group, and
+// ErrConflict if the new name is taken. Additions and changes of people wait for it, so that nobody joins the group
+// under its former name meanwhile.
 func (s *Store) RenameGroup(ctx context.Context, from, to string, inClaims func(rules string) (string, error)) error {
 	return s.atomically(ctx, func(t tx) error {
 		_, err := t.exec(lockPeople)
@@ -60,6 +60,9 @@ func (s *Store) RenameGroup(ctx context.Context, from, to string, inClaims func(
 		}
 		if err == nil {
 			_, err = t.exec(`UPDATE memberships SET group_name = $2 WHERE group_name = $1`, from, to)
+		}
+		if err == nil {
+			_, err = t.exec(`UPDATE group_administrators SET group_name = $2 WHERE group_name = $1`, from, to)
 		}
 		if err == nil {
 			err = t.renameInvited(from, to)
@@ -126,8 +129,8 @@ func (e *GroupInUse) Error() string {
 	return "the group is named by the applications " + strings.Join(e.Applications, ", ")
 }
 
-// DeleteGroup deletes a group. Its members are not deleted. It returns a GroupInUse if applications name it: the group
-// would be another one if somebody made it again.
+// DeleteGroup deletes a group, and the invitations of its administrators. Its members are not deleted. It returns a
+// GroupInUse if applications name it: the group would be another one if somebody made it again.
 func (s *Store) DeleteGroup(ctx context.Context, name string) error {
 	return s.atomically(ctx, func(t tx) error {
 		_, err := t.exec(lockPeople)
@@ -141,6 +144,9 @@ func (s *Store) DeleteGroup(ctx context.Context, name string) error {
 		if err == nil {
 			err = t.one(`DELETE FROM groups WHERE name = $1`, name)
 		}
+		if err == nil {
+			_, err = t.exec(`DELETE FROM invitations WHERE group_names = $1 AND NOT `+inviterMay, name)
+		}
 		return err
 	})
 }
@@ -150,28 +156,52 @@ func (s *Store) DeleteGroup(ctx context.Context, name string) error {
 func (t tx) setGroups(userID string, names []string, now int64) error {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	was, err := t.texts(groupsOf, userID, now)
-	for _, name := range was {
-		if err == nil && !slices.Contains(names, name) {
+	if err != nil {
+		return err
+	}
+	var missing []string
+	missing, err = t.regroup(userID, regrouping{join: without(names, was), leave: without(was, names)}, now)
+	if err == nil && len(missing) > 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
+
+// regrouping is a change of the groups of a person.
+type regrouping struct {
+	join  []string
+	until int64 // of the new memberships; 0: without an end
+	leave []string
+}
+
+// regroup changes the groups of a person, and ends what applications have of the person and may not have any more. It
+// returns the names that no group has. No other function makes or ends memberships. The caller has locked the row of
+// the person.
+func (t tx) regroup(userID string, r regrouping, now int64) (missing []string, err error) {
+	for _, name := range r.leave {
+		if err == nil {
 			_, err = t.exec(`DELETE FROM memberships WHERE user_id = $1 AND group_name = $2`, userID, name)
 		}
 	}
-	for _, name := range names {
-		if err == nil && !slices.Contains(was, name) {
-			err = t.addMembership(userID, name, 0)
+	for _, name := range r.join {
+		n := int64(1)
+		if err == nil {
+			n, err = t.exec(`INSERT INTO memberships (user_id, group_name, expires_at)
+				SELECT u.id, g.name, CAST($3 AS BIGINT) FROM users u, groups g WHERE u.id = $1 AND g.name = $2
+				ON CONFLICT (user_id, group_name) DO UPDATE SET expires_at = excluded.expires_at`, userID, name, r.until)
+		}
+		if n == 0 {
+			missing = append(missing, name)
 		}
 	}
 	if err == nil {
 		err = t.endExcluded(userID, now)
 	}
-	return err
-}
-
-// addMembership makes a person a member of a group until a time (0: without an end). It returns ErrNotFound if there is
-// no such group.
-func (t tx) addMembership(userID, name string, until int64) error {
-	return t.one(`INSERT INTO memberships (user_id, group_name, expires_at) SELECT u.id, g.name, CAST($3 AS BIGINT)
-		FROM users u, groups g WHERE u.id = $1 AND g.name = $2
-		ON CONFLICT (user_id, group_name) DO UPDATE SET expires_at = excluded.expires_at`, userID, name, until)
+	return missing, err
 }
 
 // Membership is a group of a person.
@@ -196,12 +226,13 @@ func (s *Store) TemporaryMemberships(ctx context.Context, group, userID string, 
 func (s *Store) SetMembership(ctx context.Context, userID, group string, until, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(userID)
+		var missing []string
 		if err == nil {
 			t.changed(OfUser, userID)
-			err = t.addMembership(userID, group, until)
+			missing, err = t.regroup(userID, regrouping{join: []string{group}, until: until}, now)
 		}
-		if err == nil {
-			err = t.endExcluded(userID, now)
+		if err == nil && len(missing) > 0 {
+			err = ErrNotFound
 		}
 		return err
 	})
@@ -230,17 +261,18 @@ func (s *Store) endMembership(ctx context.Context, m Membership, now int64, e Ev
 		if errors.Is(err, ErrNotFound) {
 			return nil // the person was deleted
 		}
-		var n int64
+		var still bool
 		if err == nil {
-			n, err = t.exec(`DELETE FROM memberships WHERE user_id = $1 AND group_name = $2 AND expires_at > 0
-				AND expires_at <= $3`, m.UserID, m.Group, now)
+			err = t.get(&still, `SELECT EXISTS (SELECT 1 FROM memberships WHERE user_id = $1 AND group_name = $2
+				AND expires_at > 0 AND expires_at <= $3)`, m.UserID, m.Group, now)
 		}
-		if err != nil || n == 0 {
+		if err != nil || !still {
 			return err // another node was faster, or somebody has prolonged it
 		}
 		t.changed(OfUser, m.UserID)
 		e.PersonID, e.PersonName, e.ObjectID, e.ObjectName = m.UserID, m.Username, m.Group, m.Group
 		t.happened(e)
-		return t.endExcluded(m.UserID, now)
+		_, err = t.regroup(m.UserID, regrouping{leave: []string{m.Group}}, now)
+		return err
 	})
 }

@@ -153,7 +153,7 @@ func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity, inv
 			err = ErrSpent
 		}
 		if err == nil {
-			missing, err = t.join(u.ID, groups)
+			missing, err = t.join(u.ID, groups, u.CreatedAt)
 		}
 		return err
 	})
@@ -258,32 +258,25 @@ func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, memb
 		if err != nil {
 			return err
 		}
-		changed := false
+		var r regrouping
 		for _, group := range slices.Compact(slices.Sorted(slices.Values(mapped))) {
-			wanted := slices.Contains(member, group)
-			if wanted == slices.Contains(was, group) {
-				continue
-			}
-			if wanted {
-				err = t.addMembership(userID, group, 0)
-			} else {
-				_, err = t.exec(`DELETE FROM memberships WHERE user_id = $1 AND group_name = $2`, userID, group)
-			}
-			switch {
-			case errors.Is(err, ErrNotFound):
-				missing = append(missing, group)
-			case err != nil:
-				return err
+			switch wanted := slices.Contains(member, group); {
+			case wanted == slices.Contains(was, group):
+			case wanted:
+				r.join = append(r.join, group)
 			default:
-				changed = true
+				r.leave = append(r.leave, group)
 			}
 		}
-		if !changed {
-			t.unchanged()
-			return nil
+		if len(r.join)+len(r.leave) > 0 {
+			missing, err = t.regroup(userID, r, now)
 		}
-		t.changed(OfUser, userID)
-		return t.endExcluded(userID, now)
+		if len(missing) == len(r.join)+len(r.leave) {
+			t.unchanged()
+		} else {
+			t.changed(OfUser, userID)
+		}
+		return err
 	})
 	return missing, err
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Invitation lets somebody make an account of their own. The database holds only the digest of the
-// secret in its link. It ends when it is used, and when the inviter is no administrator any more.
+// secret in its link. It ends when it is used, and when the inviter is no administrator, or not of the group, any more.
 type Invitation struct {
 	ID        string  `db:"id"`
 	Digest    string  `db:"digest"`
@@ -47,9 +47,11 @@ const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.i
 	EXISTS (SELECT 1 FROM mails m WHERE m.invitation = i.id) AS waiting
 	FROM invitations i LEFT JOIN users u ON u.id = i.inviter_id `
 
-// inviterMay is the condition under which an invitation works, together with its time.
+// inviterMay is the condition under which an invitation works, together with its time. An administrator of a group
+// invites to this group alone.
 const inviterMay = `(inviter_id IS NULL OR EXISTS (SELECT 1 FROM users v WHERE v.id = inviter_id AND v.active
-	AND v.administrator))`
+	AND (v.administrator OR EXISTS (SELECT 1 FROM group_administrators d WHERE d.user_id = v.id
+		AND d.group_name = group_names))))`
 
 // AddInvitations stores all of these invitations, or none. It returns ErrSpent if the inviter is no
 // administrator any more, ErrFull if there would be more than most invitations, ErrMailFull if there would
@@ -73,10 +75,46 @@ func (s *Store) AddInvitations(ctx context.Context, inviterID *string, list []Ne
 func (t tx) mayInvite(inviterID *string, list []NewInvitation, most int) error {
 	_, err := t.exec(lockPeople)
 	if err == nil && inviterID != nil {
-		err = t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active AND administrator`, *inviterID)
+		for _, groups := range listsOf(list) {
+			if err == nil {
+				err = t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active AND (administrator
+					OR EXISTS (SELECT 1 FROM group_administrators WHERE user_id = $1 AND group_name = $2))`, *inviterID, groups)
+			}
+		}
+		if err == nil {
+			err = t.roomForDelegate(*inviterID, list)
+		}
 	}
 	if err == nil && len(list) > 0 {
 		err = t.roomForInvitations(list[0].CreatedAt, len(list), most)
+	}
+	return err
+}
+
+// listsOf returns the lists of groups of invitations, each once. Without an invitation it is a list of none.
+func listsOf(list []NewInvitation) []string {
+	if len(list) == 0 {
+		return []string{""}
+	}
+	var lists []string
+	for _, one := range list {
+		if !slices.Contains(lists, one.Groups) {
+			lists = append(lists, one.Groups)
+		}
+	}
+	return lists
+}
+
+// mostDelegated is how many invitations of one administrator of groups can wait.
+const mostDelegated = 100
+
+// roomForDelegate returns ErrFull if an administrator of groups would have more than mostDelegated invitations.
+func (t tx) roomForDelegate(inviterID string, list []NewInvitation) error {
+	var full bool
+	err := t.get(&full, `SELECT NOT administrator AND (SELECT COUNT(*) FROM invitations WHERE inviter_id = $1) > $2
+		FROM users WHERE id = $1`, inviterID, mostDelegated-len(list))
+	if err == nil && full {
+		err = ErrFull
 	}
 	return err
 }
@@ -224,8 +262,8 @@ func (s *Store) DeleteInvitation(ctx context.Context, id string) error {
 	return s.one(ctx, `DELETE FROM invitations WHERE id = $1 AND NOT asked`, id)
 }
 
-// endInvitations ends the invitations of a person who is no administrator any more.
-const endInvitations = `DELETE FROM invitations WHERE inviter_id = $1`
+// endInvitations ends the invitations of a person that the person may not make any more.
+const endInvitations = `DELETE FROM invitations WHERE inviter_id = $1 AND NOT ` + inviterMay
 
 // AnswerSignUp replaces a reserved message by a link that somebody asked for, or by the notices. It
 // returns ErrSpent if the message is no longer reserved for this node. If there are most such links
@@ -311,7 +349,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, digest string, u User, key
 			groups = append(groups, others...)
 		}
 		if err == nil {
-			missing, err = t.join(u.ID, groups)
+			missing, err = t.join(u.ID, groups, u.CreatedAt)
 		}
 		return err
 	})
@@ -331,17 +369,7 @@ func (t tx) takeInvitations(email string, now int64) ([]string, error) {
 
 // join makes a person a member of groups, which are lists by line. It returns the names of those that do
 // not exist.
-func (t tx) join(userID string, lists []string) ([]string, error) {
-	var missing []string
+func (t tx) join(userID string, lists []string, now int64) ([]string, error) {
 	names := slices.Sorted(strings.FieldsFuncSeq(strings.Join(lists, "\n"), func(r rune) bool { return r == '\n' }))
-	for _, name := range slices.Compact(names) {
-		err := t.addMembership(userID, name, 0)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			missing = append(missing, name)
-		case err != nil:
-			return nil, err
-		}
-	}
-	return missing, nil
+	return t.regroup(userID, regrouping{join: slices.Compact(names)}, now)
 }

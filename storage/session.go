@@ -139,7 +139,8 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 			u.active AS "user.active",
 		u.administrator AS "user.administrator", u.auditor AS "user.auditor", u.created_at AS "user.created_at",
 		u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at",
-		u.language AS "user.language", u.factor_due_at AS "user.factor_due_at", u.generation AS "user.generation"
+		u.language AS "user.language", u.factor_due_at AS "user.factor_due_at", u.generation AS "user.generation",
+		EXISTS (SELECT 1 FROM group_administrators d WHERE d.user_id = u.id) AS "user.delegate"
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.digest = $1 AND s.expires_at > $2 AND s.seen_at > $3 AND u.active`, digest, now, idleSince)
 	return found, err

@@ -19,7 +19,8 @@ type User struct {
 	Password          string `db:"password"`
 	Active            bool   `db:"active"`
 	Administrator     bool   `db:"administrator"`
-	Auditor           bool   `db:"auditor"` // sees what administrators see, and changes nothing of it
+	Auditor           bool   `db:"auditor"`  // sees what administrators see, and changes nothing of it
+	Delegate          bool   `db:"delegate"` // administers a group; only read, never written
 	CreatedAt         int64  `db:"created_at"`
 	PasswordChangedAt int64  `db:"password_changed_at"`
 	Profile           string `db:"profile"` // a JSON object of claims
@@ -33,7 +34,8 @@ type User struct {
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, ` +
-	`administrator, auditor, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation`
+	`administrator, auditor, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation, ` +
+	`EXISTS (SELECT 1 FROM group_administrators WHERE user_id = users.id) AS delegate`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is
 // taken.
@@ -217,6 +219,12 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *
 			if err == nil {
 				err = t.updateUser(u, groups)
 			}
+			if err == nil && also.Administers != nil {
+				err = t.setAdministered(u.ID, *also.Administers, u.UpdatedAt)
+			}
+			if err == nil {
+				_, err = t.exec(endInvitations, u.ID)
+			}
 			if err == nil && also.Password != "" {
 				err = t.setPassword(u.ID, also.Password, u.UpdatedAt, nil)
 			}
@@ -235,6 +243,8 @@ type Beside struct {
 	By       *Renewal
 	Password string // the hash of a new one, with all that SetPassword ends; "": it stays
 	Notices  []NewMail
+	// Administers is which groups the person administers; nil: they stay.
+	Administers *Administering
 }
 
 // isStill locks a person's row, and returns ErrSpent if the person is another one than the caller has read. Whoever
@@ -284,9 +294,6 @@ func (t tx) updateUser(u User, groups []string) error {
 	}
 	if !u.Active || wasDisabled > 0 {
 		err = t.endSessionsAndGrants(u.ID, u.UpdatedAt)
-	}
-	if err == nil && !(u.Active && u.Administrator) {
-		_, err = t.exec(endInvitations, u.ID)
 	}
 	if err != nil {
 		return err
@@ -463,16 +470,7 @@ func (t tx) handOver(id string, now int64, b Handover) error {
 func (s *Store) disableThen(ctx context.Context, id string, now int64, last func(tx) error) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
-			n, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1`, id)
-			if err == nil && n == 0 {
-				err = ErrNotFound
-			}
-			if err == nil {
-				err = t.endSessionsAndGrants(id, now)
-			}
-			if err == nil {
-				_, err = t.exec(endInvitations, id)
-			}
+			err := t.disable(id, now)
 			if err == nil {
 				err = last(t)
 			}
@@ -485,11 +483,6 @@ func (s *Store) disableThen(ctx context.Context, id string, now int64, last func
 // Their applications work again.
 func (s *Store) EnableUser(ctx context.Context, id string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
-		wasDisabled, err := t.exec(`UPDATE users SET active = TRUE WHERE id = $1 AND NOT active`, id)
-		if err == nil && wasDisabled > 0 {
-			// A login that began while the person was disabled must not become valid.
-			err = t.endSessionsAndGrants(id, now)
-		}
-		return err
+		return t.enable(id, now)
 	})
 }

@@ -189,6 +189,7 @@ func fieldName(l *languages.Language, id string) string {
 		"access_token_lifetime": "Access token",
 		"profile":               "Profile",
 		"overlap":               "The old secret stops working",
+		"administers":           "Administers these groups",
 		"administrator":         "Administrator",
 		"resources":             "Resources",
 		"uses":                  "Number of applications",

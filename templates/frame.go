@@ -7,6 +7,7 @@ type Frame struct {
 	OnlyUses bool   // the person may not register applications, so the navigation has none
 	Admin    bool   // shows the administrators' part of the navigation
 	ReadOnly bool   // the reader may change nothing of what administrators see
+	Delegate bool   // shows the page of those who administer groups in the navigation
 	Notice   string // a message of success, shown once at the top
 }
 

@@ -279,6 +279,7 @@ type UserForm struct {
 	Password                                  Field  // optional if the person exists
 	PasswordHint                              string // how long a new password must be, and what makes a good one
 	Groups                                    []Option
+	Administers                               []Option // the groups, of a person who exists
 	Active, Administrator, Auditor            bool
 	// it is the administrator's own account, which they cannot lock
 	Self         bool
@@ -402,3 +403,29 @@ type FormPost struct {
 
 // Hidden is a hidden field of a form.
 type Hidden struct{ Name, Value string }
+
+// Members lists the groups that a person administers, or the members of one of them.
+type Members struct {
+	Frame
+	Groups       []Option // the name and the address of each; of the page without a group
+	Group        string
+	Rows         []MemberRow
+	Pager        Pager
+	InviteAction string // empty: nobody can be invited
+	Recipient    Field
+}
+
+// MemberRow is a member of a group.
+type MemberRow struct {
+	Username, Name, URL string
+	Active              bool
+}
+
+// Member is a member of a group, for a person who administers it. An empty action is not allowed.
+type Member struct {
+	Frame
+	Row                                                   MemberRow
+	Group, GroupURL, Email                                string
+	Reasons                                               []string // why something is not allowed
+	LinkAction, FactorsAction, ActiveAction, RemoveAction string
+}

@@ -112,6 +112,8 @@ func catalogue() []page {
 		{Invite{}, "invite.html", "users", ""},
 		{Invited{}, "invited.html", "users", ""},
 		{Groups{}, "groups.html", "groups", ""},
+		{Members{}, "members.html", "members", ""},
+		{Member{}, "member.html", "members", ""},
 		{Resources{}, "resources.html", "resources", ""},
 		{ResourceForm{}, "resource_form.html", "resources", ""},
 		{Events{}, "events.html", "events", ""},
@@ -134,6 +136,7 @@ func translated() []string {
 		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up_asked.html", "sign_up.html",
 		"sign_up_passkey.html",
 		"programs.html", "program_form.html",
+		"members.html", "member.html",
 	}
 }
 

@@ -324,7 +324,10 @@ var records = map[string][]string{
 	"handlers/signin":   {"Application", "SignedIn"},
 	"handlers/sites":    {},
 	"handlers/account":  {"FromDocument", "Passkey", "SignedIn", "User"},
-	"handlers/admin":    {"Application", "Event", "Group", "Invitation", "SignedIn", "User"},
+	"handlers/admin": {
+		"ActDisable", "ActEnable", "ActFactors", "ActLink", "ActRemove", "Application", "Event", "Group", "Invitation",
+		"SignedIn", "User",
+	},
 	"handlers/clients": {
 		"Application", "FromCommand", "FromDocument", "FromPage", "FromRegistration", "Selection",
 		"SignedIn", "Suspended", "UnknownOrigin", "User",

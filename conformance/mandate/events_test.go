@@ -405,6 +405,11 @@ func eventsOfPeople(t *testing.T, m *mailing, w *witness) {
 		m.mustCLI(t, "", "user", "update", "grace", "--auditor=false")
 	},
 		"auditor.added: operator, grace, , ", "auditor.removed: operator, grace, , ")
+	w.after(t, "an administrator of a group", func() {
+		m.mustCLI(t, "", "user", "update", "grace", "--administers", "staff")
+		m.mustCLI(t, "", "user", "update", "grace", "--administers", "")
+	},
+		"delegate.added: operator, grace, group staff, ", "delegate.removed: operator, grace, group staff, ")
 	w.after(t, "a membership that ends", func() {
 		m.mustCLI(t, "", "group", "add-member", "staff", "grace", "--until", "1s")
 		waitFor(t, "the membership ends", func() bool { return len(m.events(t, "--kind", "membership.ended")) > 0 })

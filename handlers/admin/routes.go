@@ -45,6 +45,13 @@ func Routes(site *web.Site, at web.Routing) {
 	at("/admin/resources/new/", s.Lasting, on{get: s.newResourcePage, post: s.newResource})
 	at("/admin/resources/change/", s.Lasting, on{get: web.Audited(s.resourcePage), post: s.changeResource})
 	at("/admin/resources/delete/", s.Lasting, on{get: s.deleteResourcePage, post: s.deleteResource})
+	at("/members/", s.Own, on{get: s.myGroups})
+	at("/members/{name}/", s.Own, on{get: s.members})
+	at("/members/{name}/invite/", s.Lasting, on{get: s.members, post: s.inviteMember})
+	at("/members/{name}/people/{id}/", s.Own, on{get: s.member})
+	for _, act := range memberActs {
+		at("/members/{name}/people/{id}/"+act+"/", s.Lasting, on{get: s.toMember, post: s.manage(act)})
+	}
 	at(serverCheckPath, s.Own, on{get: web.Audited(s.serverCheck)})
 	at(web.EventsPath, s.Own, on{get: web.Audited(s.events)})
 	at(web.EventsPath+"export/", s.Own, on{get: s.toEvents, post: s.exportEvents})

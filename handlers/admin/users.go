@@ -136,7 +136,7 @@ func (s *accounts) updateUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.ParseForm(r, "group")
+	err = s.ParseForm(r, "group", "administers")
 	if err != nil {
 		return err
 	}

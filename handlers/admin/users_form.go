@@ -34,9 +34,13 @@ func (s *accounts) storedUser(r *http.Request, u storage.User) (url.Values, erro
 	if err != nil {
 		return nil, err
 	}
+	administers, err := s.Provider.People.Administered(r.Context(), u.ID)
+	if err != nil {
+		return nil, err
+	}
 	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName},
-		"last_name": {u.LastName}, "group": groups,
-		"shown": {people.StateOf(u, groups)}}
+		"last_name": {u.LastName}, "group": groups, "administers": administers,
+		"shown": {people.StateOf(u, groups, administers)}}
 	if u.Active {
 		form.Set("active", "on")
 	}
@@ -55,7 +59,8 @@ func (s *accounts) storedUser(r *http.Request, u storage.User) (url.Values, erro
 func (s *accounts) personIn(form url.Values) people.Person {
 	return people.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
-		Password: form.Get("password"), Groups: web.Unique(form["group"]), Inactive: !form.Has("active"),
+		Password: form.Get("password"), Groups: web.Unique(form["group"]), Administers: web.Unique(form["administers"]),
+		Inactive:      !form.Has("active"),
 		Administrator: form.Has("administrator"), Auditor: form.Has("auditor"), Profile: s.profileIn(form)}
 }
 
@@ -113,6 +118,7 @@ func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.U
 	groups, err := s.Provider.People.Groups(r.Context())
 	for _, g := range groups {
 		page.Groups = append(page.Groups, web.Checked(form["group"], templates.Option{Value: g.Name})...)
+		page.Administers = append(page.Administers, web.Checked(form["administers"], templates.Option{Value: g.Name})...)
 	}
 	return page, err
 }

@@ -32,6 +32,18 @@ func notice(l *languages.Language, name string) string {
 	case "factors-gone-accounts":
 		return l.T("The second factor was removed, and the person is signed out everywhere. The accounts of other servers " +
 			"stay, because the person has no password: set one, then remove them one by one.")
+	case "member-invited":
+		return l.T("If nobody here has this address, an invitation is on its way to it.")
+	case "member-remove":
+		return l.T("The person is no member of the group any more.")
+	case "member-disable":
+		return l.T("The account is disabled.")
+	case "member-enable":
+		return l.T("The account is enabled.")
+	case "member-factors":
+		return l.T("The second factor was removed, and the person is signed out everywhere.")
+	case "member-link":
+		return l.T("A message with a link is on its way to the person.")
 	case "way-gone":
 		return l.T("It no longer signs the person in. The person gets a message about it.")
 	case "approval-gone":

@@ -132,7 +132,7 @@ func (s *Site) Frame(r *http.Request, title string) templates.Frame {
 		may, err := s.Provider.People.MayRegister(r.Context(), who.User)
 		f.OnlyUses = err == nil && !may && !who.User.Auditor
 		f.Username, f.Admin = who.User.Username, who.User.Administrator || who.User.Auditor
-		f.ReadOnly = !who.User.Administrator
+		f.ReadOnly, f.Delegate = !who.User.Administrator, who.User.Delegate
 	}
 	return f
 }

@@ -65,12 +65,12 @@ func (s *Site) Person(r *http.Request) (*storage.SignedIn, error) {
 // ErrStep is returned by a handler if the session of an administrator is too weak for one.
 var ErrStep = errors.New("the session needs a second factor")
 
-// Entitled returns the session like person, for a page on which an administrator or an auditor has more rights than
-// others. It returns ErrStep for a session of one of them without the second factor that a sign-in would need now: it
-// began before the person had one, or got these rights.
+// Entitled returns the session like person, for a page on which an administrator, an auditor or the administrator of a
+// group has more rights than others. It returns ErrStep for a session of one of them without the second factor that a
+// sign-in would need now: it began before the person had one, or got these rights.
 func (s *Site) Entitled(r *http.Request) (*storage.SignedIn, error) {
 	who, err := s.Person(r)
-	if err != nil || !(who.User.Administrator || who.User.Auditor) {
+	if err != nil || !(who.User.Administrator || who.User.Auditor || who.User.Delegate) {
 		return who, err
 	}
 	missing, err := s.Provider.People.StepMissing(r.Context(), who)
@@ -86,6 +86,16 @@ func (s *Site) Administrator(r *http.Request) (*storage.SignedIn, error) {
 	who, err := s.Entitled(r)
 	if err == nil && !who.User.Administrator && !(who.User.Auditor && audited(r)) {
 		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
+	}
+	return who, err
+}
+
+// Delegate returns the session like entitled, but refuses anybody who administers no group. The provider decides about
+// the group of the path.
+func (s *Site) Delegate(r *http.Request) (*storage.SignedIn, error) {
+	who, err := s.Entitled(r)
+	if err == nil && !who.User.Delegate {
+		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators of groups.")
 	}
 	return who, err
 }

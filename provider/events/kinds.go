@@ -31,6 +31,8 @@ const (
 	PersonDemoted     Kind = "person.demoted"
 	AuditorAdded      Kind = "auditor.added"
 	AuditorRemoved    Kind = "auditor.removed"
+	DelegateAdded     Kind = "delegate.added"
+	DelegateRemoved   Kind = "delegate.removed"
 	PersonDisabled    Kind = "person.disabled"
 	PersonEnabled     Kind = "person.enabled"
 	PersonDeleted     Kind = "person.deleted"
@@ -115,6 +117,8 @@ var kinds = [...]Description{
 	{PersonDemoted, "A person is no administrator any more.", "", "", ""},
 	{AuditorAdded, "A person has become an auditor.", "", "", ""},
 	{AuditorRemoved, "A person is no auditor any more.", "", "", ""},
+	{DelegateAdded, "A person administers a group.", "", "the group", ""},
+	{DelegateRemoved, "A person does not administer a group any more.", "", "the group", ""},
 	{PersonDisabled, "An account was disabled.", "", "", ""},
 	{PersonEnabled, "An account was enabled.", "", "", ""},
 	{PersonDeleted, "A person was deleted.", "", "", "what happens to the applications: `delete` or `take-over`"},

@@ -18,7 +18,7 @@ const (
 // Demands reports whether the policy demands a second factor of a person.
 func (p *People) Demands(u storage.User) bool {
 	return p.config.SecondFactor == SecondFactorEverybody || p.config.SecondFactor == SecondFactorAdministrators &&
-		(u.Administrator || u.Auditor)
+		(u.Administrator || u.Auditor || u.Delegate)
 }
 
 // factorOverdue reports whether a person without a second factor must add one now. The grace period

@@ -190,3 +190,9 @@ func (p *People) Temporary(ctx context.Context, group, userID string) ([]storage
 	found, err := p.store.TemporaryMemberships(ctx, group, userID, oauth.Now())
 	return found, oauth.Stored(err)
 }
+
+// Administered returns the groups that a person administers.
+func (p *People) Administered(ctx context.Context, userID string) ([]string, error) {
+	names, err := p.store.Administered(ctx, userID)
+	return names, oauth.Stored(err)
+}

@@ -312,3 +312,44 @@ func (i *Invitations) Withdraw(ctx context.Context, actor policy.Actor, id strin
 	ended := events.Event{Kind: events.InvitationEnded, Person: invitee(one), Object: events.Invitation(one)}
 	return oauth.Stored(i.people.store.DeleteInvitation(events.Attach(ctx, ended), id))
 }
+
+// InviteMember invites somebody to a group that the actor administers, and to nothing else. The link goes by mail to
+// the address. The answer is the same whether somebody has the address or not: otherwise whoever administers a group
+// could find out who has an account.
+func (i *Invitations) InviteMember(ctx context.Context, actor policy.Actor, group, address, language string) error {
+	err := i.people.delegates(ctx, actor, group)
+	if err == nil && !(i.Offered() && i.people.notices.On()) {
+		err = oauth.ErrNotFound
+	}
+	if err == nil {
+		err = actor.MustConfirm()
+	}
+	if err != nil {
+		return err
+	}
+	address, wrong := readAddress(address)
+	if wrong != "" {
+		return &oauth.Invalid{Fields: []oauth.FieldError{{Field: "recipient", Message: wrong}}}
+	}
+	made, stored := i.invitation(actor, address, []string{group}, Inviting{Language: language})
+	added := events.Event{Kind: events.InvitationAdded, Person: invitee(made.Invitation),
+		Object: events.Invitation(made.Invitation)}
+	inviter, _ := actor.Takes()
+	err = i.people.store.AddInvitations(events.Attach(ctx, added), inviter, []storage.NewInvitation{stored},
+		mostInvitations)
+	if errors.Is(err, storage.ErrAddressTaken) || errors.Is(err, storage.ErrInvited) {
+		return nil
+	}
+	i.people.notices.Wake()
+	switch {
+	case errors.Is(err, storage.ErrSpent):
+		return oauth.ErrNotFound
+	case errors.Is(err, storage.ErrFull):
+		found := &oauth.Invalid{}
+		found.Add("recipient", "Too many invitations wait. Invite more people when some of them were used.")
+		return found
+	case err != nil:
+		return invitationError(err)
+	}
+	return nil
+}

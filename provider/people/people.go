@@ -32,9 +32,9 @@ type Config struct {
 	PasswordMinLength int `key:"PASSWORD_MIN_LENGTH" default:"15" min:"1" max:"64" after:"LOG_FORMAT"`
 	// SecondFactor says of whom a second factor is demanded beside the password: `optional` leaves it to each person.
 	//
-	// `administrators` demands it of administrators and auditors, `everybody` of all people. A person who must have one
-	// and has none adds it at the sign-in, once `SECOND_FACTOR_GRACE_DAYS` are over. The password grant is refused for a
-	// person who signs in with a second factor.
+	// `administrators` demands it of administrators, auditors and administrators of groups, `everybody` of all people. A
+	// person who must have one and has none adds it at the sign-in, once `SECOND_FACTOR_GRACE_DAYS` are over. The
+	// password grant is refused for a person who signs in with a second factor.
 	SecondFactor string `key:"SECOND_FACTOR" default:"optional" oneof:"optional administrators everybody"`
 	// SecondFactorGrace is the number of days for which a person of whom `SECOND_FACTOR` demands a second factor may
 	// still sign in without one.

@@ -27,6 +27,7 @@ type Person struct {
 	Inactive      bool
 	Administrator bool
 	Auditor       bool     // sees what administrators see, and changes nothing of it
+	Administers   []string // the groups that the person administers
 	Profile       *Profile // nil: the profile does not change
 
 	// Shown is the StateOf the person that somebody has seen who decides about a change; "": nobody has seen any.
@@ -53,14 +54,15 @@ var notInPaths = []string{"new", ".", ".."}
 const MaxUsername = 150
 
 // described returns the description of a person as stored.
-func described(u storage.User, groups []string) (Person, error) {
+func described(u storage.User, groups, administers []string) (Person, error) {
 	profile, err := ProfileOf(u)
 	if profile.Address == nil {
 		profile.Address = &Address{}
 	}
 	return Person{Username: u.Username, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Groups: groups,
+		Administers:   administers,
 		Inactive:      !u.Active,
-		Administrator: u.Administrator, Auditor: u.Auditor, Profile: &profile, Shown: StateOf(u, groups)}, err
+		Administrator: u.Administrator, Auditor: u.Auditor, Profile: &profile, Shown: StateOf(u, groups, administers)}, err
 }
 
 // FoldName returns the key of a user name. Names that look alike have the same key:
@@ -156,9 +158,10 @@ func personError(err error) error {
 
 // StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they
 // have not seen.
-func StateOf(u storage.User, groups []string) string {
+func StateOf(u storage.User, groups, administers []string) string {
 	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile,
 		fmt.Sprint(u.Active, u.Administrator, u.Auditor)}, slices.Sorted(slices.Values(groups))...)
+	parts = append(append(parts, "administers"), slices.Sorted(slices.Values(administers))...)
 	return seal.Digest(strings.Join(parts, "\x00"))
 }
 

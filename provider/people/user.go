@@ -111,11 +111,15 @@ func (p *People) changeUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
-	before, err := described(u, groups)
+	administers, err := p.Administered(ctx, id)
 	if err != nil {
 		return err
 	}
-	person, err := described(u, slices.Clone(groups))
+	before, err := described(u, groups, administers)
+	if err != nil {
+		return err
+	}
+	person, err := described(u, slices.Clone(groups), slices.Clone(administers))
 	if err != nil {
 		return err
 	}
@@ -175,8 +179,12 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
+	administers, err := p.Administered(ctx, id)
+	if err != nil {
+		return err
+	}
 	before := u
-	if person.Shown != "" && person.Shown != StateOf(before, groups) {
+	if person.Shown != "" && person.Shown != StateOf(before, groups, administers) {
 		return changedMeanwhile()
 	}
 	u.Username, u.UsernameKey, u.Email = person.Username, FoldName(person.Username), person.Email
@@ -187,7 +195,9 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
+	other := !oauth.SameSet(administers, person.Administers)
 	takes, err := takesOver(before, u)
+	takes = takes || other
 	if err == nil && (takes || person.Password != "") {
 		err = actor.MustConfirm()
 	}
@@ -197,6 +207,10 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	// The slow hash comes before the change, which is one transaction: nobody gets the new name with the old password.
 	beside := storage.Beside{By: by, Notices: p.changeNotices(before, u)}
 	happened := changeEvents(before, u, groups, person.Groups)
+	if other {
+		beside.Administers = &storage.Administering{Was: administers, Is: oauth.Union(nil, person.Administers)}
+		happened = append(happened, administerEvents(u, administers, person.Administers)...)
+	}
 	if person.Password != "" {
 		beside.Password, err = p.limits.People.Hash(ctx, person.Password)
 		if err != nil {
@@ -280,6 +294,18 @@ func changeEvents(before, after storage.User, groups, newGroups []string) []even
 		events.Field{Name: "groups", Is: !oauth.SameSet(groups, newGroups)})
 	if fields != "" {
 		list = append(list, events.Event{Kind: events.PersonChanged, Person: after, Detail: fields})
+	}
+	return list
+}
+
+// administerEvents returns the events of a change of the groups that a person administers.
+func administerEvents(u storage.User, before, after []string) []events.Event {
+	var list []events.Event
+	for _, name := range oauth.Without(after, before...) {
+		list = append(list, events.Event{Kind: events.DelegateAdded, Person: u, Object: events.Group(name)})
+	}
+	for _, name := range oauth.Without(before, after...) {
+		list = append(list, events.Event{Kind: events.DelegateRemoved, Person: u, Object: events.Group(name)})
 	}
 	return list
 }

@@ -22,7 +22,7 @@ var limits = []limit{
 	{"lines over 120 columns in tests", 198, func(t total) int { return t.longTests }},
 	{"modules that go.mod requires directly", 30, func(t total) int { return t.modules }},
 	{"identifiers in the median function", 22, func(t total) int { return median(t.identifiers) }},
-	{"methods of the largest struct", 234, func(t total) int { return t.methods }},
+	{"methods of the largest struct", 238, func(t total) int { return t.methods }},
 	{"upward arrows between files of a package, in percent", 9, func(t total) int { return percent(t.up, t.arrows) }},
 	{"packages with 15 % of them or more", 0, func(t total) int { return t.circular }},
 }

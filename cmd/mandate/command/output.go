@@ -27,6 +27,7 @@ var flagOf = map[string]string{
 	"group":                 "--group",
 	"administrator":         "--admin",
 	"auditor":               "--auditor",
+	"administers":           "--administers",
 	"password":              "password",
 	"client_id":             "--client-id",
 	"client_secret":         "client secret",

@@ -29,6 +29,7 @@ type userView struct {
 	FirstName     string   `json:"first_name"`
 	LastName      string   `json:"last_name"`
 	Groups        []string `json:"groups"`
+	Administers   []string `json:"administers"`
 	Active        bool     `json:"active"`
 	Administrator bool     `json:"administrator"`
 	Auditor       bool     `json:"auditor"`
@@ -43,8 +44,13 @@ func viewUser(ctx context.Context, p *provider.Provider, u storage.User) (userVi
 	if err != nil {
 		return userView{}, err
 	}
+	administers, err := p.People.Administered(ctx, u.ID)
+	if err != nil {
+		return userView{}, err
+	}
 	profile, err := people.ProfileOf(u)
-	return userView{u.ID, u.Number, u.Username, u.Email, profile.EmailVerified, u.FirstName, u.LastName, groups, u.Active,
+	return userView{u.ID, u.Number, u.Username, u.Email, profile.EmailVerified, u.FirstName, u.LastName, groups,
+		append([]string{}, administers...), u.Active,
 		u.Administrator, u.Auditor, timestamp(u.CreatedAt)}, err
 }
 

@@ -202,6 +202,7 @@ func (v personView) rows() [][]string {
 		{"administrator", yes(v.Administrator)},
 		{"auditor", yes(v.Auditor)},
 		{"groups", dash(strings.Join(groups, ", "))},
+		{"administers", dash(strings.Join(v.Administers, ", "))},
 		{"password", yes(v.HasPassword)},
 		{"authenticator app", dash(v.TOTPSince)},
 		{"recovery codes", strconv.Itoa(v.RecoveryCodes)},

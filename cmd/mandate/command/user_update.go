@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -60,7 +61,8 @@ func (p *program) userUpdateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "update USERNAME", Short: "Change a person", Args: arguments("USERNAME"),
 		Long: `Change a person. What no flag names stays as it is. --group gives the whole list of groups,
 and an empty text removes the person from all: group add-member and group remove-member
-change one. A flag without a value is switched off with =false, such as --admin=false.
+change one. --administers likewise gives the whole list of groups that the person administers.
+A flag without a value is switched off with =false, such as --admin=false.
 
 Another email address or phone number is not confirmed, unless a flag says so. Whoever
 becomes an administrator or an auditor is signed out everywhere.
@@ -78,6 +80,9 @@ user disable and user enable change whether the person can sign in, user passwd 
 				if changed("username") {
 					person.Username = said.Username
 				}
+				if changed("administers") {
+					person.Administers = oauth.Without(said.Administers, "")
+				}
 				person.Verified = changed("email-verified") && said.Profile.EmailVerified
 				if person.Email != address && !person.Verified {
 					person.Profile.EmailVerified = false
@@ -89,6 +94,8 @@ user disable and user enable change whether the person can sign in, user passwd 
 		}}
 	addFlags(c, personFlags(), &said)
 	c.Flags().StringVar(&said.Username, "username", "", "new `USERNAME`")
+	c.Flags().StringArrayVar(&said.Administers, "administers", nil,
+		"`NAME` of a group that the person administers; may be repeated")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	keepsTheRest(c)
 	return c
