@@ -140,8 +140,8 @@ func TestWhoMayUseAnApplicationHasPages(t *testing.T) {
 	}
 }
 
-// Who is only the owner of an application sees which groups it is for, as everybody does who may not use it, and neither
-// the people nor who is kept out.
+// Who is only the owner of an application sees which groups it is for, as everybody does who may not use it. They see
+// neither the people nor who is kept out.
 func TestOwnerSeesNoPeople(t *testing.T) {
 	s := newSite(t, "")
 	ctx := t.Context()
@@ -201,8 +201,8 @@ func TestPageOfAnExcludedPerson(t *testing.T) {
 	alice.get(t, asksFor(a)).wants(t, http.StatusOK, "Allow")
 	root.get(t, asksFor(a)).wants(t, http.StatusForbidden, "is for the members of these groups", "staff",
 		"You are signed in as", "root", "Use another account", "https://wiki.example/cb?error=access_denied")
-	root.get(t, asksFor(a, "response_mode", "form_post")).wants(t, http.StatusForbidden, `action="https://wiki.example/cb"`,
-		`value="access_denied"`)
+	root.get(t, asksFor(a, "response_mode", "form_post")).wants(t, http.StatusForbidden,
+		`action="https://wiki.example/cb"`, `value="access_denied"`)
 	german := root.request(t, "GET", asksFor(a), "")
 	german.Header.Set("Accept-Language", "de")
 	root.do(t, german).wants(t, http.StatusForbidden, "Sie dürfen diese Anwendung nicht benutzen")

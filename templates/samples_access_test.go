@@ -9,7 +9,8 @@ func accessSamples() []sample {
 		NextURL: "?after=25", Rows: []AccessApplication{{"Company wiki", "wiki", "/a", "/c"}, {long, long, "/a", "/c"}}}
 	check := AccessCheck{Frame: admin, Name: "Company wiki", ApplicationURL: "/a", PeopleURL: "/l",
 		Person: Field{"ann", ""}, Of: &Outcome{"ann", "/p", false, []AccessCondition{
-			{"the account is enabled", "", true}, {"a member of an allowed group", "staff, " + long, false}}, nil, false, nil}}
+			{"the account is enabled", "", true}, {"a member of an allowed group", "staff, " + long, false},
+		}, nil, false, nil}}
 	allowed := *check.Of
 	allowed.Allowed, allowed.Scopes = true, []string{"openid", "profile"}
 	allowed.Claims = []AccessClaim{{"id_token", "sub", `"0193"`, "the subject of the person"},
@@ -27,13 +28,14 @@ func accessSamples() []sample {
 			Suspended: "Its owner is disabled."}},
 		{"access-people-nothing-found", AccessPeople{Frame: admin, Name: "Wiki", ApplicationURL: "/a",
 			Query: "zebra", CheckURL: "/c"}},
-		{"access-people-hostile", AccessPeople{nasty, hostile, "/a", Restriction{[]string{hostile}, []string{hostile}, true},
-			"", hostile, []AccessPerson{{hostile, hostile, hostile, "/p", "/w"}}, "?", "?", "/x", "/c"}},
+		{"access-people-hostile", AccessPeople{nasty, hostile, "/a",
+			Restriction{[]string{hostile}, []string{hostile}, true}, "", hostile, []AccessPerson{{hostile, hostile, hostile, "/p", "/w"}}, "?", "?", "/x", "/c"}},
 		{"access-people-suspended-hostile", AccessPeople{Frame: nasty, Name: hostile, ApplicationURL: "/a",
 			Suspended: hostile}},
 		{"access-applications", usable},
 		{"access-applications-empty", AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p"}},
-		{"access-applications-disabled", AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p", Disabled: true}},
+		{"access-applications-disabled", AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p",
+			Disabled: true}},
 		{"access-applications-nothing-found", AccessApplications{Frame: admin, Username: "ann", PersonURL: "/p",
 			Query: "zebra"}},
 		{"access-applications-hostile", AccessApplications{nasty, hostile, "/p", false, hostile,

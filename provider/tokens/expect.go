@@ -32,8 +32,8 @@ func (e Expected) Text() string {
 	return string(raw)
 }
 
-// Expect returns the claims that an application would get about a person with these scopes, in each place where it reads
-// some, for its default resource. They come from the same functions as those in the tokens. Claims that say
+// Expect returns the claims that an application would get about a person with these scopes, in each place where it
+// reads some, for its default resource. They come from the same functions as those in the tokens. Claims that say
 // nothing about the person, such as exp, are left out.
 func (p *Tokens) Expect(ctx context.Context, a storage.Application, u storage.User, scopes []string) (
 	[]Expected, error) {
