@@ -67,8 +67,8 @@ func TestAttackPublicPath(t *testing.T) {
 	}
 }
 
-// The request itself is the description for Envoy. Forms of the request line (RFC 9112 §3.2) and of the header Host that
-// name another host, or none, let nobody in.
+// The request itself is the description for Envoy. Forms of the request line (RFC 9112 §3.2) and of the header Host
+// that name another host, or none, let nobody in.
 func TestAttackStartLine(t *testing.T) {
 	s := newSite(t, "", trusting)
 	s.guarded(t, sites.Registration{Hosts: []string{guardedHost}, PublicPaths: []string{"/public/"}})

@@ -194,8 +194,8 @@ func decidedOnce(t *testing.T, stores []*Store, name string, was, decided Applic
 	is(t, name+": based on the present version", w.UpdateApplication(t.Context(), pointed, decided), nil)
 }
 
-// Another owner gets nothing that an administrator decided for the previous one, and keeps what is stricter, and who may
-// use the application.
+// Another owner gets nothing that an administrator decided for the previous one, and keeps what is stricter, and who
+// may use the application.
 func TestAnotherOwnerGetsNoDecisionOfAnAdministrator(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, decided, strict := w.person(t, "alice"), newApplication("Decided"), newApplication("Strict")
