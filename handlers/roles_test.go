@@ -21,6 +21,7 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/registration"
 	"mandate/provider/resources"
+	"mandate/provider/sites"
 	"mandate/templates"
 	"mandate/testkit"
 )
@@ -157,6 +158,8 @@ func (s *site) fresh(t *testing.T, path, unique string) string {
 			t.Fatal(err)
 		}
 		id = made.Application.ID
+	case strings.HasPrefix(path, "/admin/sites/"):
+		id = s.guarded(t, sites.Registration{Name: "Site", Hosts: []string{"site-" + unique + ".example.org"}}).ClientID
 	case strings.HasPrefix(path, "/admin/groups/"):
 		err := s.provider.People.AddGroup(ctx, "group-"+unique)
 		if err != nil {
@@ -269,7 +272,7 @@ func TestAuditorHasNoButtons(t *testing.T) {
 	v := s.aged(t, "auditor", 0)
 	seen := map[string]bool{}
 	waiting := []string{"/admin/users/", "/admin/users/" + u.ID + "/", application, "/admin/resources/",
-		"/admin/registration-tokens/", "/admin/groups/", "/admin/events/", "/admin/invitations/"}
+		"/admin/registration-tokens/", "/admin/groups/", "/admin/sites/", "/admin/events/", "/admin/invitations/"}
 	links := regexp.MustCompile(`(?:href|action)="([^"#]*)`)
 	posts := regexp.MustCompile(`<form[^>]*method="post"[^>]*`)
 	for len(waiting) > 0 && len(seen) < 200 {

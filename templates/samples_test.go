@@ -782,7 +782,8 @@ func adminSamples() []sample {
 	self.Glance = &Glance{Administrator: true, NoAddress: true}
 	linked.Self, linked.ResetAction, linked.ResetMinutes, linked.ResetLink = false, "/r", 30,
 		"https://auth.example.com/password/reset/YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU2Nzg5MA/"
-	return append(append(append(initialTokenSamples(), resourceSamples()...), accessSamples()...), []sample{
+	others := slices.Concat(initialTokenSamples(), resourceSamples(), accessSamples(), siteSamples())
+	return append(others, []sample{
 		{"invitations", Invitations{Frame: admin, NewURL: "/n", ListURL: "/l", BackURL: "/u",
 			Pager: Pager{1, 2, 31, "", "?page=2"}, Rows: []InvitationRow{
 				{Email: "ann@example.com", URL: "/i", Groups: "staff, night shift", Inviter: "root",

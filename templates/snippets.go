@@ -52,7 +52,11 @@ func programmingLanguages() []struct{ extension, name string } {
 // parseSnippets parses all snippets.
 func parseSnippets() (*template.Template, error) {
 	t := template.New("snippets").Funcs(template.FuncMap{"q": quoteText, "sh": quoteShell, "fields": strings.Fields})
-	return t.ParseFS(snippetFiles, "snippets/*.txt")
+	t, err := t.ParseFS(snippetFiles, "snippets/*.txt")
+	if err != nil {
+		return nil, err
+	}
+	return t.ParseFS(proxyFiles, "proxies/*.txt")
 }
 
 // Snippets returns the programs for a kind of application with these values.

@@ -116,6 +116,8 @@ func catalogue() []page {
 		{Member{}, "member.html", "members", ""},
 		{Resources{}, "resources.html", "resources", ""},
 		{ResourceForm{}, "resource_form.html", "resources", ""},
+		{Sites{}, "sites.html", "sites", ""},
+		{SiteForm{}, "site_form.html", "sites", ""},
 		{Events{}, "events.html", "events", ""},
 		{ServerCheck{}, "server_check.html", "", ""},
 		{InitialTokens{}, "initial_tokens.html", "applications", ""},

@@ -1,5 +1,5 @@
-// Package admin is the pages of administrators: people, groups, invitations, resources, the event log, the server
-// check.
+// Package admin is the pages of administrators: people, groups, invitations, resources, sites, the event log, the
+// server check.
 package admin
 
 import (
@@ -52,6 +52,10 @@ func Routes(site *web.Site, at web.Routing) {
 	for _, act := range memberActs {
 		at("/members/{name}/people/{id}/"+act+"/", s.Lasting, on{get: s.toMember, post: s.manage(act)})
 	}
+	at(sitesPath, s.Own, on{get: web.Audited(s.sites)})
+	at(sitesPath+"new/", s.Lasting, on{get: s.newSitePage, post: s.newSite})
+	at(sitesPath+"{id}/", s.Lasting, on{get: web.Audited(s.sitePage), post: s.changeSite})
+	at(sitesPath+"{id}/delete/", s.Lasting, on{get: s.deleteSitePage, post: s.deleteSite})
 	at(serverCheckPath, s.Own, on{get: web.Audited(s.serverCheck)})
 	at(web.EventsPath, s.Own, on{get: web.Audited(s.events)})
 	at(web.EventsPath+"export/", s.Own, on{get: s.toEvents, post: s.exportEvents})

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"mandate/handlers/web"
-	"mandate/provider/acr"
 	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
@@ -66,7 +65,7 @@ func (s *server) options(name string, of filled) []templates.Option {
 	case "profile":
 		return profiles()
 	case "required_acr":
-		return requirableLogins()
+		return web.RequirableLogins()
 	case "default_acr_values":
 		return defaultLogins()
 	case "sender_constraint":
@@ -157,25 +156,10 @@ func profiles() []templates.Option {
 	return list
 }
 
-// requirableLogins are the logins that an application can require.
-func requirableLogins() []templates.Option {
-	logins := []templates.Option{{Label: "Any", Help: "The password suffices."}}
-	for _, value := range acr.Values() {
-		if value != acr.Password {
-			logins = append(logins, templates.Option{
-				Value: value,
-				Label: requiredLogins[value],
-				Help:  "A person who has signed in without it is led through the missing step. acr: " + value,
-			})
-		}
-	}
-	return logins
-}
-
 // defaultLogins are the logins for requests that name none.
 func defaultLogins() []templates.Option {
 	logins := []templates.Option{{Label: "Any", Help: "As the person likes."}}
-	for _, one := range requirableLogins()[1:] {
+	for _, one := range web.RequirableLogins()[1:] {
 		logins = append(logins, templates.Option{Value: one.Value, Label: one.Label, Help: "acr: " + one.Value})
 	}
 	return logins

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/handlers/web"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -16,7 +17,7 @@ import (
 func defaultLogin(a storage.Application) string {
 	var names []string
 	for _, value := range strings.Fields(a.DefaultACR) {
-		names = append(names, cmp.Or(requiredLogins[value], "Any"))
+		names = append(names, cmp.Or(web.RequiredLogin(value), "Any"))
 	}
 	return strings.Join(names, ", or ")
 }
@@ -84,11 +85,6 @@ var (
 		policy.ProfileFAPI: "Pushed requests, sender-constrained tokens, no secret, no password grant, no rotation of " +
 			"refresh tokens, and only the algorithms PS256, ES256 and EdDSA.",
 		policy.ProfileMessages: "The same, and the requests and the responses are signed.",
-	}
-	requiredLogins = map[string]string{
-		"urn:mandate:acr:mfa":     "Two factors",
-		"phr":                     "A login that resists phishing",
-		"urn:mandate:acr:passkey": "A passkey",
 	}
 	pkceNames     = map[string]string{policy.PKCERequired: "Required", policy.PKCEIfSent: "Used if it is sent"}
 	rotationNames = map[string]string{policy.RotationOn: "Replaced at each use", policy.RotationOff: "Kept"}

@@ -107,7 +107,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		RequirePushed:    a.RequirePushed,
 		RequireSigned:    a.RequireSigned,
 		Profile:          profileNames[a.Profile],
-		RequiredLogin:    requiredLogins[a.RequiredACR],
+		RequiredLogin:    web.RequiredLogin(a.RequiredACR),
 		DefaultLogin:     defaultLogin(a),
 		Bound:            boundTo[a.SenderConstraint],
 		AccessLifetime:   lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax),

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/handlers/web"
 	"mandate/provider/acr"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -34,7 +35,8 @@ func TestChoicesHaveWords(t *testing.T) {
 		"constraint": {possession.DPoP, possession.Certificate},
 	} {
 		words := map[string]map[string]string{
-			"login":      requiredLogins,
+			"login": {acr.MFA: web.RequiredLogin(acr.MFA), acr.Passkey: web.RequiredLogin(acr.Passkey),
+				acr.PhishingResistant: web.RequiredLogin(acr.PhishingResistant)},
 			"profile":    profileNames,
 			"rotation":   rotationNames,
 			"PKCE":       pkceNames,

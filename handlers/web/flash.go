@@ -112,6 +112,10 @@ func notice(l *languages.Language, name string) string {
 		return l.T("The group is deleted.")
 	case "resource-added":
 		return l.T("The resource is added.")
+	case "site-added":
+		return l.T("The site is added. Configure its reverse proxy as below.")
+	case "site-gone":
+		return l.T("The site is deleted.")
 	case "token-gone":
 		return l.T("The initial access token is deleted.")
 	case "resource-gone":

@@ -3,6 +3,7 @@ package sites
 import (
 	"context"
 	"errors"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -106,6 +107,9 @@ func (p *Sites) Change(ctx context.Context, actor policy.Actor, clientID string,
 		return storage.Site{}, err
 	}
 	change(&r)
+	if r.Version < 0 {
+		r.Version = math.MaxInt64 // no application has it, but storage.AnyVersion would be each
+	}
 	err = p.prepare(ctx, actor, &r, was.ApplicationID)
 	if err != nil {
 		return storage.Site{}, err
