@@ -109,6 +109,51 @@ func TestAttackByAdministratorOfAGroup(t *testing.T) {
 	}
 }
 
+// What an administrator has disabled stays disabled, also if the administrator of the group says that they disable it.
+func TestAttackByAdministratorOfAGroupOnDisabledAccount(t *testing.T) {
+	s := rolesSite(t)
+	id := s.enrol(t, people.Person{Username: "bob", Groups: []string{"choir"}})
+	v := s.aged(t, "group-administrator", 0)
+	at := "/members/choir/people/" + id + "/"
+	enabled := func() bool {
+		t.Helper()
+		v.post(t, at+"disable/")
+		v.post(t, at+"enable/")
+		return s.held(t, id).Active
+	}
+	if !enabled() {
+		t.Error("the administrator of the group cannot enable whom they have disabled")
+	}
+	for name, disable := range map[string]func() error{
+		"disabled": func() error { return s.provider.People.DisableUser(t.Context(), "bob") },
+		"changed": func() error {
+			stop := func(p *people.Person) { p.Inactive = true }
+			_, err := s.provider.People.ChangeUser(t.Context(), policy.Operator(), id, stop)
+			return err
+		},
+		"disabled after the administrator of the group": func() error {
+			v.post(t, at+"disable/").wants(t, http.StatusSeeOther)
+			return s.provider.People.DisableUser(t.Context(), "bob")
+		},
+	} {
+		err := disable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if enabled() {
+			t.Errorf("%s: enabled", name)
+		}
+		v.get(t, at).wants(t, http.StatusOK, "An administrator has disabled this account.")
+		err = s.provider.People.EnableUser(t.Context(), "bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !enabled() {
+			t.Errorf("%s: the next one cannot be enabled", name)
+		}
+	}
+}
+
 // What was decided when the page was opened counts for nothing: the act is refused if somebody has changed meanwhile.
 func TestActOfADemotedAdministratorOfAGroup(t *testing.T) {
 	s := rolesSite(t)

@@ -10,7 +10,8 @@ type Holder struct {
 	User
 	Groups      []string
 	Administers []string // the groups that the person administers
-	Owns        bool     // applications
+	Owns        bool     `db:"owns"`    // applications
+	Stopped     bool     `db:"stopped"` // an administrator, and none of a group, has disabled the account
 }
 
 // The acts of an administrator of a group on a member.
@@ -49,7 +50,7 @@ func (s *Store) Delegate(ctx context.Context, d Delegated) error {
 			t.changed(OfUser, d.Of)
 			_, err = t.regroup(d.Of, regrouping{leave: []string{d.Group}}, d.At)
 		case ActDisable:
-			err = t.disable(d.Of, d.At)
+			err = t.disable(d.Of, true, d.At)
 		case ActEnable:
 			err = t.enable(d.Of, d.At)
 		case ActFactors:
@@ -85,22 +86,17 @@ func (t tx) mayDelegate(d Delegated) error {
 	return d.May(by, of)
 }
 
-const (
-	holdingUser = `SELECT ` + userColumns + ` FROM users WHERE id = $1`
-	owning      = `SELECT EXISTS (SELECT 1 FROM applications WHERE owner_id = $1)`
-)
+const holdingUser = `SELECT ` + userColumns + `, EXISTS (SELECT 1 FROM applications WHERE owner_id = $1) AS owns,
+	NOT active AND NOT delegate_disabled AS stopped FROM users WHERE id = $1`
 
 func (t tx) holder(id string, now int64) (Holder, error) {
 	var h Holder
-	err := t.get(&h.User, holdingUser, id)
+	err := t.get(&h, holdingUser, id)
 	if err == nil {
 		h.Groups, err = t.texts(groupsOf, id, now)
 	}
 	if err == nil {
 		h.Administers, err = t.texts(administered, id)
-	}
-	if err == nil {
-		err = t.get(&h.Owns, owning, id)
 	}
 	return h, err
 }
@@ -108,15 +104,12 @@ func (t tx) holder(id string, now int64) (Holder, error) {
 // HolderOf reads a person with the rights that decide who may act on the account.
 func (s *Store) HolderOf(ctx context.Context, id string, now int64) (Holder, error) {
 	var h Holder
-	err := s.get(ctx, &h.User, holdingUser, id)
+	err := s.get(ctx, &h, holdingUser, id)
 	if err == nil {
 		err = s.all(ctx, &h.Groups, groupsOf, id, now)
 	}
 	if err == nil {
 		err = s.all(ctx, &h.Administers, administered, id)
-	}
-	if err == nil {
-		err = s.get(ctx, &h.Owns, owning, id)
 	}
 	return h, err
 }
@@ -173,9 +166,11 @@ func (t tx) setAdministered(userID string, a Administering, now int64) error {
 	return err
 }
 
-// disable disables an account, and ends what hangs on it.
-func (t tx) disable(id string, now int64) error {
-	err := t.one(`UPDATE users SET active = FALSE WHERE id = $1`, id)
+// disable disables an account, and ends what hangs on it. byDelegate says that an administrator of a group does it:
+// what an administrator has disabled before stays so.
+func (t tx) disable(id string, byDelegate bool, now int64) error {
+	err := t.one(`UPDATE users SET active = FALSE, delegate_disabled = $2 AND (active OR delegate_disabled) WHERE id = $1`,
+		id, byDelegate)
 	if err == nil {
 		err = t.endSessionsAndGrants(id, now)
 	}
@@ -187,7 +182,8 @@ func (t tx) disable(id string, now int64) error {
 
 // enable lets a person sign in again.
 func (t tx) enable(id string, now int64) error {
-	wasDisabled, err := t.exec(`UPDATE users SET active = TRUE WHERE id = $1 AND NOT active`, id)
+	wasDisabled, err := t.exec(`UPDATE users SET active = TRUE, delegate_disabled = FALSE
+		WHERE id = $1 AND NOT active`, id)
 	if err == nil && wasDisabled > 0 {
 		// A login that began while the person was disabled must not become valid.
 		err = t.endSessionsAndGrants(id, now)

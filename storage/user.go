@@ -279,7 +279,8 @@ func (t tx) updateUser(u User, groups []string) error {
 		return err
 	}
 	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6,
-		active = $7, administrator = $8, profile = $9, updated_at = $10, auditor = $11 WHERE id = $1`,
+		active = $7, administrator = $8, profile = $9, updated_at = $10, auditor = $11,
+		delegate_disabled = delegate_disabled AND NOT $7 WHERE id = $1`,
 		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator, u.Profile,
 		u.UpdatedAt, u.Auditor)
 	if err != nil {
@@ -470,7 +471,7 @@ func (t tx) handOver(id string, now int64, b Handover) error {
 func (s *Store) disableThen(ctx context.Context, id string, now int64, last func(tx) error) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
-			err := t.disable(id, now)
+			err := t.disable(id, false, now)
 			if err == nil {
 				err = last(t)
 			}

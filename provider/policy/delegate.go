@@ -8,13 +8,14 @@ import (
 	"mandate/storage"
 )
 
-// NotManaged returns an Error that says why an administrator of a group may not do something to a member,
-// or nil. It is the one rule of
-// delegated administration: whoever administers a group acts only on members whose rights they hold all.
+// NotManaged returns an Error that says why an administrator of a group may not do something to a member, or nil. It is
+// the one rule of delegated administration: whoever administers a group acts only on members whose rights they hold
+// all.
 //
 // An act on the account gives or takes all that the member has: whoever may remove a second factor or send a link can
 // get into the account with a little help. So the administrator must administer each group of the member, and the
-// member owns no application. Removal from the group takes nothing else, so other groups do not matter for it.
+// member owns no application. What an administrator has disabled stays disabled. Removal from the group takes nothing
+// else, so other groups do not matter for it.
 func NotManaged(by, of storage.Holder, group, act string) error {
 	holds := func(name string) bool { return slices.Contains(by.Administers, name) }
 	lacks := func(names []string) bool {
@@ -42,6 +43,9 @@ func NotManaged(by, of storage.Holder, group, act string) error {
 	case lacks(of.Groups):
 		return oauth.ForPerson(refused, "access_denied", "",
 			"This person is also in a group that you do not administer. Ask an administrator.")
+	case of.Stopped:
+		return oauth.ForPerson(refused, "access_denied", "",
+			"An administrator has disabled this account. Ask an administrator.")
 	case of.Owns:
 		return oauth.ForPerson(refused, "access_denied", "",
 			"This person owns an application. Ask an administrator.")

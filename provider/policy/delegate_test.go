@@ -25,6 +25,7 @@ func TestNotManaged(t *testing.T) {
 		{"a member who is disabled", func(h *storage.Holder) { h.Active = false }, true, true},
 		{"a member of two groups of hers", func(h *storage.Holder) { h.Groups = append(h.Groups, "band") }, true, true},
 		{"a member of another group too", func(h *storage.Holder) { h.Groups = append(h.Groups, "board") }, true, false},
+		{"whom an administrator has disabled", func(h *storage.Holder) { h.Active, h.Stopped = false, true }, true, false},
 		{"who owns an application", func(h *storage.Holder) { h.Owns = true }, true, false},
 		{"who administers a group of hers", func(h *storage.Holder) { h.Administers = []string{"band"} }, true, true},
 		{"who administers another group", func(h *storage.Holder) { h.Administers = []string{"board"} }, false, false},
