@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"mandate/provider/clients"
 	"mandate/provider/people"
@@ -249,4 +250,30 @@ func TestDevicePageOfAnExcludedPerson(t *testing.T) {
 	s.as(t, "root").post(t, "/device/", "user_code", device.UserCode).wants(t, http.StatusForbidden,
 		"is for the members of these groups", "staff", "Use another account")
 	s.as(t, "alice").post(t, "/device/", "user_code", device.UserCode).wants(t, http.StatusOK, "Television")
+}
+
+// A membership for a time is made and shown on pages.
+func TestMembershipForATimeOnPages(t *testing.T) {
+	s := newSite(t, "")
+	s.restricted(t, "Wiki")
+	u, err := s.provider.People.UserByName(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, path := s.as(t, "root"), s.userPage(u)+"membership/"
+	root.get(t, s.userPage(u)).wants(t, http.StatusOK, "Memberships that end by themselves", path)
+	root.get(t, path).wants(t, http.StatusOK, "Member for a time", "staff")
+	root.post(t, path).wants(t, http.StatusUnprocessableEntity, "Choose a group.", "Choose the day")
+	root.post(t, path, "membership", "nothing", "until", "2999-01-31").wants(t, http.StatusUnprocessableEntity,
+		"Choose a group.")
+	root.post(t, path, "membership", "staff", "until", "soon").wants(t, http.StatusUnprocessableEntity, "Write a date")
+	root.post(t, path, "membership", "staff", "until", "2001-01-31").wants(t, http.StatusUnprocessableEntity,
+		"The time is over already")
+	root.follow(t, root.post(t, path, "membership", "staff", "until", "2999-01-31")).wants(t, http.StatusOK,
+		"Until 2999-01-31.")
+	left, err := s.provider.People.Temporary(t.Context(), "staff", "")
+	if err != nil || len(left) != 1 || left[0].ExpiresAt != time.Date(2999, 1, 31, 0, 0, 0, 0, time.UTC).Unix() {
+		t.Errorf("%v, %v", left, err)
+	}
+	s.as(t, "alice").post(t, path, "membership", "staff", "until", "2999-01-31").wants(t, http.StatusForbidden)
 }

@@ -70,6 +70,7 @@ var eventsOf = map[string]string{
 	"/admin/users/{id}/passkeys/{of}/remove/":     "factor.removed",
 	"/admin/users/{id}/identities/{of}/remove/":   "factor.removed",
 	"/admin/users/{id}/applications/{of}/revoke/": "consent.revoked",
+	"/admin/users/{id}/membership/":               "person.changed",
 	"/admin/users/{id}/reset-link/":               "password.link",
 	"/admin/users/{id}/delete/":                   "person.deleted application.deleted application.assigned",
 	"/members/{name}/invite/":                     "invitation.added",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mandate/provider/clients"
 	"mandate/provider/events"
@@ -195,7 +196,15 @@ func TestActOfADemotedAdministratorOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.get(t, at).wants(t, http.StatusNotFound)
-	v.get(t, "/members/singers/").wants(t, http.StatusOK, "bob")
+	bob, err := s.provider.People.User(t.Context(), id)
+	if err == nil {
+		err = s.provider.People.SetMembership(t.Context(), policy.Operator(), bob, "singers",
+			time.Date(2999, 1, 31, 0, 0, 0, 0, time.UTC).Unix())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.get(t, "/members/singers/").wants(t, http.StatusOK, "bob", "Member until 2999-01-31.")
 	s.enrol(t, people.Person{Username: "zoe", Groups: []string{"singers"}})
 	v.post(t, "/members/singers/invite/", "recipient", "new@example.org").wants(t, http.StatusSeeOther)
 

@@ -296,6 +296,8 @@ type UserForm struct {
 	Activity     Activity
 	EventsURL    string
 	UsableURL    string // what the person may use
+	Temporary    []TemporaryMembership
+	JoinURL      string // makes the person a member for a time; empty: there is no group
 	Allowed      []AllowedRow
 	Invited      []InvitedBy
 }
@@ -418,6 +420,7 @@ type Members struct {
 // MemberRow is a member of a group.
 type MemberRow struct {
 	Username, Name, URL string
+	Until               string // when the membership ends by itself; empty: never
 	Active              bool
 }
 

@@ -38,6 +38,19 @@ type AccessApplications struct {
 // AccessApplication is a row of AccessApplications.
 type AccessApplication struct{ Name, ClientID, URL, WhyURL string }
 
+// Membership makes a person a member of a group until a day.
+type Membership struct {
+	Frame
+	Username, PersonURL, Action string
+	Groups                      []Option
+	GroupError                  string
+	Until                       Field
+	Errors                      []FieldError
+}
+
+// TemporaryMembership is a membership that ends by itself.
+type TemporaryMembership struct{ Group, Until string }
+
 // AccessCheck says what would happen if a person used an application.
 type AccessCheck struct {
 	Frame

@@ -21,7 +21,16 @@ func accessSamples() []sample {
 	none.Of = &machine
 	may := check
 	may.Of = &allowed
+	groups := []Option{{"staff", "", "", true}, {long, "", "", false}}
+	join := Membership{Frame: admin, Username: "ann", PersonURL: "/p", Action: "/a", Groups: groups}
+	wrong := join
+	wrong.GroupError, wrong.Until = "Choose a group.", Field{"2001-01-01", "The time is over already."}
+	wrong.Errors = []FieldError{{ID: "membership", Message: wrong.GroupError}, {ID: "until", Message: wrong.Until.Error}}
 	return []sample{
+		{"membership", join},
+		{"membership-wrong", wrong},
+		{"membership-hostile", Membership{nasty, hostile, "/p", "/a", []Option{{hostile, hostile, hostile, true}}, hostile,
+			badText, []FieldError{{ID: "until", Message: hostile}}}},
 		{"access-people", list},
 		{"access-people-everybody", AccessPeople{Frame: admin, Name: long, ApplicationURL: "/a", CheckURL: "/c"}},
 		{"access-people-suspended", AccessPeople{Frame: admin, Name: "Wiki", ApplicationURL: "/a",

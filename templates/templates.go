@@ -121,6 +121,7 @@ func catalogue() []page {
 		{Events{}, "events.html", "events", ""},
 		{ServerCheck{}, "server_check.html", "", ""},
 		{InitialTokens{}, "initial_tokens.html", "applications", ""},
+		{Membership{}, "membership.html", "users", ""},
 		{AccessCheck{}, "access_check.html", "applications", ""},
 		{AccessPeople{}, "access_people.html", "applications", ""},
 		{AccessApplications{}, "access_applications.html", "users", ""},

@@ -78,9 +78,17 @@ func (s *server) showMembers(w http.ResponseWriter, r *http.Request, status int,
 	if s.Provider.Invitations.Offered() && s.Provider.People.SendsMail() {
 		page.InviteAction = s.groupMembersPath(group) + "invite/"
 	}
+	temporary, err := s.Provider.People.Temporary(r.Context(), group, "")
+	if err != nil {
+		return err
+	}
+	until := map[string]string{}
+	for _, m := range temporary {
+		until[m.UserID] = untilText(m.ExpiresAt)
+	}
 	for _, u := range found {
 		page.Rows = append(page.Rows, templates.MemberRow{Username: u.Username, Name: u.FullName(), Active: u.Active,
-			URL: s.memberPath(group, u.ID)})
+			URL: s.memberPath(group, u.ID), Until: until[u.ID]})
 	}
 	return s.Render(w, r, status, page)
 }

@@ -28,6 +28,7 @@ func Routes(site *web.Site, at web.Routing) {
 	at("/admin/users/{id}/factors/", s.Lasting, on{get: s.resetFactorsPage, post: s.resetFactors})
 	at("/admin/users/{id}/reset-link/", s.Lasting, on{get: s.toResetLink, post: s.makeResetLink})
 	at("/admin/users/{id}/delete/", s.Lasting, on{get: s.deleteUserPage, post: s.deleteUser})
+	at("/admin/users/{id}/membership/", s.Lasting, on{get: s.membershipPage, post: s.addMembership})
 	at("/admin/users/{id}/access/", s.Own, on{get: web.Audited(s.usable)})
 	at("/admin/users/{id}/access/export/", s.Own, on{get: web.Audited(s.exportUsable)})
 	at(web.PeopleOfPath("{id}"), s.Own, on{get: web.Audited(s.peopleOf)})

@@ -99,6 +99,10 @@ func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.U
 		}
 		page.EventsURL = s.Path(web.EventsPath) + "?" + url.Values{byPerson: {u.ID}}.Encode()
 		page.UsableURL = s.userPath(u.ID) + "access/"
+		page.Temporary, err = s.temporary(r, *u)
+		if err != nil {
+			return page, err
+		}
 		page.Methods.ResetURL = s.userPath(u.ID) + "factors/"
 		err = s.addWays(r, *u, &page)
 		if err != nil {
@@ -116,6 +120,9 @@ func (s *accounts) userForm(r *http.Request, who *storage.SignedIn, u *storage.U
 		onlyShown(&page)
 	}
 	groups, err := s.Provider.People.Groups(r.Context())
+	if u != nil && len(groups) > 0 {
+		page.JoinURL = s.userPath(u.ID) + "membership/"
+	}
 	for _, g := range groups {
 		page.Groups = append(page.Groups, web.Checked(form["group"], templates.Option{Value: g.Name})...)
 		page.Administers = append(page.Administers, web.Checked(form["administers"], templates.Option{Value: g.Name})...)
