@@ -35,6 +35,10 @@ func mailPage(l *languages.Language, message any) (any, error) {
 		return templates.ResetMail(m), nil
 	case notices.Address:
 		return templates.AddressMail(m), nil
+	case notices.NewAddress:
+		return templates.NewAddressMail(m), nil
+	case notices.FormerAddress:
+		return templates.FormerAddressMail(m), nil
 	case notices.PasswordChanged:
 		return templates.PasswordChangedMail(m), nil
 	case notices.SignIn:

@@ -25,15 +25,17 @@ import (
 // withoutFreshSignIn lists the paths that accept a form although the last sign-in is long ago, with the reason.
 func withoutFreshSignIn() map[string]string {
 	list := map[string]string{
-		"/account/password":       "asks for the present password",
-		"/account/profile":        "changes how the person is shown, and not how they sign in",
-		"/account/address":        "sends a message to the stored address",
-		"/account/address/{link}": "the link is from the mailbox",
-		"/account/passkeys/new":   "the ticket in the form is proof of a fresh sign-in",
-		"/o/consent":              "an application that needs a fresh login asks for it",
-		"/device":                 "changes nothing",
-		"/device/answer":          "as the consent page",
-		"/admin/events/export":    "changes nothing",
+		"/account/password":          "asks for the present password",
+		"/account/profile":           "changes how the person is shown, and not how they sign in",
+		"/account/email/{link}":      "the link is from the new mailbox, and was asked for after a fresh sign-in",
+		"/account/email/back/{link}": "the link is from the former mailbox, and no session is needed",
+		"/account/address":           "sends a message to the stored address",
+		"/account/address/{link}":    "the link is from the mailbox",
+		"/account/passkeys/new":      "the ticket in the form is proof of a fresh sign-in",
+		"/o/consent":                 "an application that needs a fresh login asks for it",
+		"/device":                    "changes nothing",
+		"/device/answer":             "as the consent page",
+		"/admin/events/export":       "changes nothing",
 	}
 	for _, path := range []string{
 		"/account/sessions/end",

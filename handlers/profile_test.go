@@ -121,3 +121,18 @@ func TestAttackDetailsOfTheOperator(t *testing.T) {
 	alice.get(t, "/account/profile/").wants(t, 404)
 	alice.post(t, "/account/profile/", "first_name", "x").wants(t, 404)
 }
+
+// The address is not changed here: that needs mail.
+func TestNewAddressNeedsMail(t *testing.T) {
+	s := editing(t, people.OwnFields()...)
+	alice := s.as(t, "alice")
+	if page := alice.get(t, "/account/"); strings.Contains(page.body, "/account/email/") {
+		t.Error("the account page leads to a form that cannot send a message")
+	}
+	alice.get(t, "/account/email/").wants(t, 404)
+	alice.post(t, "/account/email/", "email", "new@example.org").wants(t, 404)
+	for _, path := range []string{"/account/email/secret/", "/account/email/back/secret/"} {
+		alice.get(t, path).wants(t, 404, "This link does not work any more")
+		alice.post(t, path).wants(t, 404, "This link does not work any more")
+	}
+}

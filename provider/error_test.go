@@ -273,6 +273,9 @@ func TestDatabaseFails(t *testing.T) {
 		{"reset by a link", "users links", func(t *testing.T, w *world) error {
 			return w.People.ResetByLink(t.Context(), "x", "another few words")
 		}},
+		{"give an address back", "users links", func(t *testing.T, w *world) error {
+			return w.People.ReturnAddress(t.Context(), "x")
+		}},
 		{"verify an address", "users links", func(t *testing.T, w *world) error {
 			return second(w.People.VerifyAddress(t.Context(), w.s, "x"))
 		}},

@@ -34,14 +34,24 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"UseRequest":         func(ctx context.Context) error { return s.UseRequest(ctx, "x", at) },
 		"AddGrantWithTokens": func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
 		"Launches.Of":        func(ctx context.Context) error { return drop(Launches{s}.Of(ctx, "x", "", at, 1)) },
-		"AddGroup":           func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
-		"ProveWrite":         func(ctx context.Context) error { return s.ProveWrite(ctx) },
-		"AddKey":             func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
-		"Identity":           func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
-		"IdentitiesOf":       func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
-		"AddIdentity":        func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), Renewal{}, 1) },
-		"InvitationsBy":      func(ctx context.Context) error { return drop(s.InvitationsBy(ctx, "x", at, 1)) },
-		"HadIdentity":        func(ctx context.Context) error { return drop(s.HadIdentity(ctx, "x", "x")) },
+		"AddressChanges.Link": func(ctx context.Context) error {
+			_, _, err := AddressChanges{s}.Link(ctx, "x", LinkNewAddress, at)
+			return err
+		},
+		"AddressChanges.Confirm": func(ctx context.Context) error {
+			return AddressChanges{s}.Confirm(ctx, "x", Renewal{}, at, AddressChange{})
+		},
+		"AddressChanges.Return": func(ctx context.Context) error {
+			return AddressChanges{s}.Return(ctx, "x", at, AddressChange{})
+		},
+		"AddGroup":      func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
+		"ProveWrite":    func(ctx context.Context) error { return s.ProveWrite(ctx) },
+		"AddKey":        func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
+		"Identity":      func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
+		"IdentitiesOf":  func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
+		"AddIdentity":   func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), Renewal{}, 1) },
+		"InvitationsBy": func(ctx context.Context) error { return drop(s.InvitationsBy(ctx, "x", at, 1)) },
+		"HadIdentity":   func(ctx context.Context) error { return drop(s.HadIdentity(ctx, "x", "x")) },
 		"AddUserWithIdentity": func(ctx context.Context) error {
 			return drop(s.AddUserWithIdentity(ctx, u, newIdentity(u.ID), InvitedNeeded))
 		},

@@ -9,11 +9,14 @@ import (
 const (
 	LinkReset   = "reset"   // to the page that sets a new password
 	LinkAddress = "address" // to the page that confirms an address
+
+	LinkNewAddress    = "new-address"    // to the page that confirms another address, which it was sent to
+	LinkFormerAddress = "former-address" // to the page that undoes that
 )
 
 // Link leads a person to a page that works once. The database holds only the digest of the
 // secret in it. It ends when its person is disabled or deleted, gets another password or another
-// address.
+// address. One that was sent to a former address stays then: whoever has taken the account over may change both.
 type Link struct {
 	Digest    string `db:"digest"`
 	Kind      string `db:"kind"`
@@ -21,6 +24,8 @@ type Link struct {
 	Email     string `db:"email"` // the address of the person, to which it was sent
 	CreatedAt int64  `db:"created_at"`
 	ExpiresAt int64  `db:"expires_at"`
+	NextEmail string `db:"next_email"` // the address that the person gets by it
+	SessionID string `db:"session_id"` // the only session in which it works; "": in any
 }
 
 // NewLink is a link, and the message that contains it, if there is one.
@@ -44,9 +49,8 @@ func (t tx) addLink(l NewLink) error {
 		err = t.countMail(*l.Mail)
 	}
 	if err == nil {
-		_, err = t.exec(`INSERT INTO links (digest, kind, user_id, email, created_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6)`,
-			l.Digest, l.Kind, l.UserID, l.Email, l.CreatedAt, l.ExpiresAt)
+		_, err = t.exec(`INSERT INTO links (`+linkColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			l.Digest, l.Kind, l.UserID, l.Email, l.CreatedAt, l.ExpiresAt, l.NextEmail, l.SessionID)
 	}
 	if err != nil || l.Mail == nil {
 		return err
@@ -63,9 +67,9 @@ func (t tx) addLink(l NewLink) error {
 }
 
 // whoMay is the condition under which a link works: its person is enabled and still has the
-// address.
+// address, unless it is the way back from another one.
 const whoMay = `links.kind = $2 AND links.expires_at > $3 AND EXISTS (SELECT 1 FROM users u WHERE u.id = links.user_id
-	AND u.active AND u.email = links.email)`
+	AND u.active AND (u.email = links.email OR links.kind = '` + LinkFormerAddress + `'))`
 
 // LinkByDigest reads a link that works, and its person. It changes nothing.
 func (s *Store) LinkByDigest(ctx context.Context, digest, kind string, now int64) (User, error) {
@@ -79,7 +83,7 @@ func (s *Store) LinkByDigest(ctx context.Context, digest, kind string, now int64
 func (t tx) useLink(digest, kind string, now int64) (Link, error) {
 	var l Link
 	err := t.write(&l, `DELETE FROM links WHERE digest = $1 AND `+whoMay+
-		` RETURNING digest, kind, user_id, email, created_at, expires_at`, digest, kind, now)
+		` RETURNING `+linkColumns, digest, kind, now)
 	return l, spentIfNone(err)
 }
 

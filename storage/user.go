@@ -278,6 +278,12 @@ func (t tx) updateUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
+	// Whoever gives an account another address knows better than the former ones.
+	_, err = t.exec(`DELETE FROM links WHERE user_id = $1 AND EXISTS (SELECT 1 FROM users u WHERE u.id = $1
+		AND u.email <> $2)`, u.ID, u.Email)
+	if err != nil {
+		return err
+	}
 	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6,
 		active = $7, administrator = $8, profile = $9, updated_at = $10, auditor = $11,
 		delegate_disabled = delegate_disabled AND NOT $7 WHERE id = $1`,
@@ -288,10 +294,6 @@ func (t tx) updateUser(u User, groups []string) error {
 	}
 	if n == 0 {
 		return ErrNotFound
-	}
-	_, err = t.exec(endLinks+` AND email <> $2`, u.ID, u.Email)
-	if err != nil {
-		return err
 	}
 	if !u.Active || wasDisabled > 0 {
 		err = t.endSessionsAndGrants(u.ID, u.UpdatedAt)
@@ -385,8 +387,8 @@ func (s *Store) Rehash(ctx context.Context, userID, old, hash string) error {
 	return err
 }
 
-// endLinks ends the links that were sent to a person.
-const endLinks = `DELETE FROM links WHERE user_id = $1`
+// endLinks ends the links that were sent to a person. The way back to a former address stays.
+const endLinks = `DELETE FROM links WHERE user_id = $1 AND kind <> '` + LinkFormerAddress + `'`
 
 // forgetBrowsers begins another generation of a person's browsers: none is known any more.
 const forgetBrowsers = `UPDATE users SET generation = generation + 1 WHERE id = $1`

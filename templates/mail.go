@@ -29,6 +29,22 @@ type AddressMail struct {
 	Hours          int64 // for which the link works
 }
 
+// NewAddressMail is the message to the address that a person wants to have.
+type NewAddressMail struct {
+	Username string
+	Taken    bool   // another account has the address, and the link leads to the login page
+	Link     string // to the page that confirms the address
+	Hours    int64  // for which the link works
+}
+
+// FormerAddressMail is the message to the address that a person has had.
+type FormerAddressMail struct {
+	Username string
+	At       int64
+	Link     string // gives the address back, or leads to the account page
+	Days     int64  // for which the link gives it back; 0: it does not
+}
+
 // PasswordChangedMail is the message after the password has changed.
 type PasswordChangedMail struct {
 	Username string
@@ -120,6 +136,7 @@ func (m FactorMail) Refused() bool { return m.Change == "factor-refused" }
 // mails lists the messages, each with the name of its two files.
 func mails() map[string]any {
 	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{},
+		"new_address": NewAddressMail{}, "former_address": FormerAddressMail{},
 		"sign_in": SignInMail{}, "factor": FactorMail{},
 		"invitation": InvitationMail{}, "sign_up": SignUpMail{}, "known": KnownMail{}}
 }

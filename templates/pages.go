@@ -162,6 +162,7 @@ type Account struct {
 	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
+	EmailURL                     string // the form of the email address; empty: the person may not change it
 	ProfileURL                   string // the form of the profile; empty: the person may change nothing of it
 	Unverified                   bool   // the address is not confirmed, and applications can learn that
 	VerifyAction                 string // sends a link that verifies the address; empty: no link can be sent
@@ -169,6 +170,15 @@ type Account struct {
 	Passkeys                     *PasskeyList
 	Identities                   IdentityList
 	Activity                     Activity
+}
+
+// NewEmail asks for the address that a person wants to have.
+type NewEmail struct {
+	Frame
+	Action, CancelURL string
+	Present           string // the address so far; may be empty
+	Email             Field
+	Error             string // about the attempt as a whole: too many messages
 }
 
 // Profile is the form with what a person may change of their own account. An empty list: not that.

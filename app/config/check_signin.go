@@ -160,6 +160,10 @@ func (l *loader) checkEditable() {
 			l.element(editable, i, "must be one of "+strings.Join(people.OwnFields(), ", "))
 		}
 	}
+	if slices.Contains(l.c.People.Editable, people.OwnEmail) && l.c.Mail.URL == "" && l.ok(editable, "SMTP_URL") {
+		l.wrong("has email, so it needs SMTP_URL and MAIL_FROM: a new address is confirmed by a link that is sent to it",
+			editable)
+	}
 }
 
 // wrongDomain says how a domain is written.

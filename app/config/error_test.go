@@ -118,7 +118,9 @@ func TestConfigErrors(t *testing.T) {
 			"'@example.com']\n", "mandate.yaml:4: SIGN_UP_ALLOWED_DOMAINS[1]: is not the domain of an email address; write " +
 			"what follows the @ in lower-case ASCII (example.com)"},
 		{"EDITABLE_BY_PEOPLE: [name, sub]\n", at + "EDITABLE_BY_PEOPLE[1]: must be one of " +
-			"name, locale, zoneinfo"},
+			"name, locale, zoneinfo, email"},
+		{"EDITABLE_BY_PEOPLE: [email]\n", at + "EDITABLE_BY_PEOPLE: has email, so it needs SMTP_URL and MAIL_FROM: a new " +
+			"address is confirmed by a link that is sent to it"},
 		{"INVITATION_EXPIRE_SECONDS: 59\n", at + "INVITATION_EXPIRE_SECONDS: must be a number from 60 to 31536000"},
 
 		// The brand.

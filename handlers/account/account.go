@@ -35,6 +35,9 @@ func (s *server) accountPage(r *http.Request, who *storage.SignedIn) (templates.
 		Email:        u.Email,
 		PasswordHint: s.PasswordHint(l),
 	}
+	if s.Provider.People.Edits(people.OwnEmail) {
+		page.EmailURL = s.Path(emailPath)
+	}
 	if s.editsProfile() {
 		page.ProfileURL = s.Path(profilePath)
 	}

@@ -72,6 +72,13 @@ func notice(l *languages.Language, name string) string {
 		return l.T("A message with a link is on its way to your email address. The link works for 24 hours.")
 	case "address-verified":
 		return l.T("Your email address is confirmed.")
+	case "email-asked":
+		return l.T("A message with a link is on its way to the new address. Open the link in this browser within 24 hours.")
+	case "email-changed":
+		return l.T("Your account has the new email address.")
+	case "email-back":
+		return l.T("The account has its former address again, and everybody is signed out. Set another password now: " +
+			"somebody else may know the present one.")
 	case "identity":
 		return l.T("The account is added. You can sign in with it from now on.")
 	case "identity-gone":

@@ -3,6 +3,7 @@
 package notices
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -28,6 +29,8 @@ const (
 	refused  = "refused"  // a wrong second factor after the right password
 	factor   = "factor"   // another way to sign in was added or removed
 	account  = "account"  // another address or username
+	next     = "next"     // a link to confirm another address, or that somebody has it
+	former   = "former"   // to the former address, with the way back
 
 	invitation  = "invitation"    // a link with which somebody who was invited makes an account
 	askedSignUp = "asked-sign-up" // no message yet: somebody asks for an account
@@ -101,6 +104,22 @@ type Address struct {
 	Hours          int64 // for which the link works
 }
 
+// NewAddress is the message to the address that a person wants to have.
+type NewAddress struct {
+	Username string
+	Taken    bool   // another account has the address, and the link leads to the login page
+	Link     string // to the page that confirms the address
+	Hours    int64  // for which the link works
+}
+
+// FormerAddress is the message to the address that a person has had.
+type FormerAddress struct {
+	Username string
+	At       int64
+	Link     string // gives the address back, or leads to the account page
+	Days     int64  // for which the link gives it back; 0: it does not
+}
+
 // PasswordChanged is the message after the password has changed.
 type PasswordChanged struct {
 	Username string
@@ -153,6 +172,8 @@ type content struct {
 	Asked   string           `json:"asked,omitempty"`
 	Reset   *Reset           `json:"reset,omitempty"`
 	Address *Address         `json:"address,omitempty"`
+	Next    *NewAddress      `json:"next,omitempty"`
+	Former  *FormerAddress   `json:"former,omitempty"`
 	Changed *PasswordChanged `json:"changed,omitempty"`
 	SignIn  *SignIn          `json:"sign_in,omitempty"`
 	Factor  *Factor          `json:"factor,omitempty"`
@@ -168,6 +189,10 @@ func (c content) message() (any, error) {
 		return *c.Reset, nil
 	case c.Address != nil:
 		return *c.Address, nil
+	case c.Next != nil:
+		return *c.Next, nil
+	case c.Former != nil:
+		return *c.Former, nil
 	case c.Changed != nil:
 		return *c.Changed, nil
 	case c.SignIn != nil:
@@ -268,6 +293,38 @@ func (n *Notices) Address(u storage.User, l storage.Link, link string) storage.N
 	m = n.to(m, u, &l.Digest, linksPerHour)
 	m.Limit.Also = []storage.MailCount{{Name: n.digest(address + " by " + u.ID), PerHour: addressesPerHour}}
 	return m
+}
+
+// NewAddress returns the message to the next address of a link. at leads to the page that confirms it; empty: another
+// account has the address. Both messages are counted alike.
+func (n *Notices) NewAddress(u storage.User, l storage.Link, at string) storage.NewMail {
+	life := l.ExpiresAt - l.CreatedAt
+	m := n.message(next, life, content{
+		To:        l.NextEmail,
+		Languages: languagesOf(u),
+		Next:      &NewAddress{u.Username, at == "", cmp.Or(at, n.config.Base+"/login/"), life / 3600},
+	})
+	m.UserID, m.Link = &u.ID, &l.Digest
+	m = n.limited(m, l.NextEmail, linksPerHour)
+	m.Limit.Also = []storage.MailCount{{Name: n.digest(next + " by " + u.ID), PerHour: addressesPerHour}}
+	return m
+}
+
+// FormerAddress returns the message to the address of u, who has another one from now on. l gives it back; nil: nothing
+// does.
+func (n *Notices) FormerAddress(u storage.User, l *storage.Link, at string) storage.NewMail {
+	said := &FormerAddress{Username: u.Username, At: oauth.Now(), Link: cmp.Or(at, n.account())}
+	life := int64(longestLife)
+	if l != nil {
+		life = l.ExpiresAt - l.CreatedAt
+		said.Days = life / (24 * 60 * 60)
+	}
+	m := n.message(former, life, content{To: u.Email, Languages: languagesOf(u), Former: said})
+	m.UserID = &u.ID
+	if l != nil {
+		m.Link = &l.Digest
+	}
+	return n.limited(m, u.Email, changesPerHour)
 }
 
 // PasswordChanged returns the message after the password of a person has changed. It returns none

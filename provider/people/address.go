@@ -84,16 +84,21 @@ func (p *People) AddressLink(ctx context.Context, s *storage.SignedIn, secret st
 func (p *People) VerifyAddress(ctx context.Context, s *storage.SignedIn, secret string) (*SignIn, error) {
 	r, in := renewal(s)
 	err := p.store.ConfirmByLink(events.Attach(ctx, events.Event{Kind: events.AddressVerified, Person: s.User}),
-		seal.Digest(secret), r, oauth.Now(), func(stored string) (string, error) {
-			profile, err := ProfileOf(storage.User{ID: s.User.ID, Profile: stored})
-			if err != nil {
-				return "", err
-			}
-			profile.EmailVerified = true
-			return profile.store()
-		})
+		seal.Digest(secret), r, oauth.Now(), confirmedAddress(s.User.ID))
 	if errors.Is(err, storage.ErrSpent) {
 		return nil, oauth.ErrNotFound
 	}
 	return in, oauth.Stored(err)
+}
+
+// confirmedAddress returns what a profile becomes when its person has shown that they read the mail of the address.
+func confirmedAddress(id string) func(string) (string, error) {
+	return func(stored string) (string, error) {
+		profile, err := ProfileOf(storage.User{ID: id, Profile: stored})
+		if err != nil {
+			return "", err
+		}
+		profile.EmailVerified = true
+		return profile.store()
+	}
 }

@@ -17,10 +17,11 @@ const (
 	OwnName     = "name"
 	OwnLanguage = "locale"
 	OwnZone     = "zoneinfo"
+	OwnEmail    = "email"
 )
 
 // OwnFields lists what people may change of their own account, if the operator allows it.
-func OwnFields() []string { return []string{OwnName, OwnLanguage, OwnZone} }
+func OwnFields() []string { return []string{OwnName, OwnLanguage, OwnZone, OwnEmail} }
 
 // zones lists the zones of the time zone database that stand for a country, one a line.
 //
@@ -30,8 +31,10 @@ var zones string
 // Zones lists the time zones from which people choose.
 func Zones() []string { return strings.Fields(zones) }
 
-// Edits reports whether people may change this of their own account.
-func (p *People) Edits(field string) bool { return slices.Contains(p.config.Editable, field) }
+// Edits reports whether people may change this of their own account. Another address is confirmed by mail.
+func (p *People) Edits(field string) bool {
+	return slices.Contains(p.config.Editable, field) && (field != OwnEmail || p.notices.On())
+}
 
 // Own is what a person changes of their own account. What the operator does not leave to people is ignored.
 type Own struct{ FirstName, LastName, Locale, ZoneInfo string }

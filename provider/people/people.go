@@ -56,10 +56,12 @@ type Config struct {
 	//
 	// If the list is empty, everybody may. Administrators always may. What a person has registered stays, and works.
 	RegistrationGroups []string `key:"REGISTRATION_ALLOWED_GROUPS" default:"[]"`
-	// Editable lists what people may change of their own account: `name`, `locale` (the language) and `zoneinfo` (the
-	// time zone).
+	// Editable lists what people may change of their own account: `name`, `locale` (the language), `zoneinfo` (the time
+	// zone) and `email`.
 	//
-	// An empty list leaves all of it to administrators, for example because another system keeps the names.
+	// An empty list leaves all of it to administrators, for example because another system keeps the names. A new email
+	// address counts once the person has opened a link that was sent to it, so `email` needs `SMTP_URL`. It must be in
+	// `SIGN_UP_ALLOWED_DOMAINS`, if that is set. Leave it out if programs find people by an address of the company.
 	Editable []string `key:"EDITABLE_BY_PEOPLE" default:"[name, locale, zoneinfo]"`
 	// InvitationLifetime is the number of seconds for which an invitation works, unless the inviter says otherwise.
 	InvitationLifetime time.Duration `key:"INVITATION_EXPIRE_SECONDS" default:"604800" min:"60" max:"31536000"`

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,12 +29,6 @@ func (i *Invitations) Open() bool {
 // no limit.
 func (i *Invitations) Domains() []string { return i.people.config.SignUpDomains }
 
-// allowed reports whether people with an address may ask for an account.
-func (i *Invitations) allowed(email string) bool {
-	at := strings.LastIndex(email, "@")
-	return len(i.Domains()) == 0 || slices.Contains(i.Domains(), strings.ToLower(email[at+1:]))
-}
-
 // Ask notes that somebody asks for an account. The caller does not learn whether there is one with the
 // address: the same note is stored for each, and it is answered later.
 func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
@@ -46,7 +39,7 @@ func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 	email, wrong := readAddress(email)
 	if wrong != "" {
 		found.Fields = append(found.Fields, oauth.FieldError{Field: "email", Message: wrong})
-	} else if !i.allowed(email) {
+	} else if !i.people.hasDomain(email) {
 		found.Add("email", "Use an address that ends in @%s.", strings.Join(i.Domains(), ", @"))
 	}
 	if err := found.Err(); err != nil {
@@ -85,7 +78,7 @@ func (i *Invitations) Answer(ctx context.Context, note storage.Mail, email, lang
 				known = append(known, i.people.notices.Known(u, language, note.Network))
 			}
 		}
-	case i.Open() && i.allowed(email):
+	case i.Open() && i.people.hasDomain(email):
 		secret, at := seal.Random(32), oauth.Now()
 		one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: true, Asked: true,
 			Language: language, Network: note.Network, CreatedAt: at, ExpiresAt: at + oauth.Seconds(SignUpLife)}
@@ -110,7 +103,7 @@ func (i *Invitations) ByLink(ctx context.Context, secret string) (storage.Invita
 	if err != nil {
 		return found, oauth.Stored(err)
 	}
-	if !i.Offered() || found.Asked && !(i.Open() && i.allowed(found.Email)) {
+	if !i.Offered() || found.Asked && !(i.Open() && i.people.hasDomain(found.Email)) {
 		return found, oauth.ErrNotFound // the operator has changed the setting
 	}
 	taken, err := i.people.store.UsersByAddress(ctx, found.Email)
