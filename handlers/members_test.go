@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"mandate/provider"
 	"mandate/provider/clients"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
@@ -261,5 +262,24 @@ func TestAttackByAdministratorOfAGroupOnPagesOfAdministrators(t *testing.T) {
 	}
 	if _, total, err := s.provider.Invitations.List(t.Context(), "", 10, 0); err != nil || total != 1 {
 		t.Errorf("%d invitations, %v", total, err)
+	}
+}
+
+// Where the policy demands a second factor of administrators, it demands it of everybody who has more rights than
+// others: the pages of these rights are shown to no session without one.
+func TestSecondFactorOfEachRoleWithRights(t *testing.T) {
+	s := rolesSite(t, func(c *provider.Config) { c.People.SecondFactor = people.SecondFactorAdministrators })
+	for role, path := range map[string]string{
+		"group-administrator": "/members/", "auditor": "/admin/users/", "administrator": "/admin/users/",
+		"person": "/account/",
+	} {
+		want := http.StatusSeeOther
+		if role == "person" {
+			want = http.StatusOK
+		}
+		got := s.aged(t, role, 0).get(t, path)
+		if got.StatusCode != want || want != http.StatusOK && !strings.HasPrefix(got.Header.Get("Location"), "/login/") {
+			t.Errorf("%s at %s: %d, to %q", role, path, got.StatusCode, got.Header.Get("Location"))
+		}
 	}
 }

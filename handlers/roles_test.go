@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/handlers/web"
+	"mandate/provider"
 	"mandate/provider/clients"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -32,9 +33,15 @@ var roles = []string{
 }
 
 // rolesSite is a site with a person of each role.
-func rolesSite(t *testing.T) *site {
+func rolesSite(t *testing.T, configure ...func(*provider.Config)) *site {
 	t.Helper()
-	s := siteWith(t, "", mailing, func(c *Config) { c.Registration, c.OpenID, c.RPLogout = true, true, true })
+	settings := func(c *provider.Config) {
+		mailing(c)
+		for _, f := range configure {
+			f(c)
+		}
+	}
+	s := siteWith(t, "", settings, func(c *Config) { c.Registration, c.OpenID, c.RPLogout = true, true, true })
 	for _, group := range []string{"choir", "band"} {
 		err := s.provider.People.AddGroup(t.Context(), group)
 		if err != nil {

@@ -73,3 +73,26 @@ func TestDeletedGroupEndsInvitationsOfItsAdministrators(t *testing.T) {
 		}
 	})
 }
+
+// Whoever gets rights is signed out everywhere: a session from before may be weaker than these rights need.
+func TestWhoGetsRightsIsSignedOut(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		must(t, w.AddGroup(t.Context(), "choir", at))
+		bob := w.person(t, "bob")
+		for name, change := range map[string]func(){
+			"an auditor": func() {
+				auditor := bob
+				auditor.Auditor = true
+				must(t, w.UpdateUser(t.Context(), auditor, nil, nil, Beside{}))
+			},
+			"an administrator of a group": func() { w.delegate(t, bob, "choir") },
+		} {
+			n := w.session(t, bob.ID)
+			_, err := w.SessionByDigest(t.Context(), n.Digest, at, 0)
+			must(t, err)
+			change()
+			_, err = w.SessionByDigest(t.Context(), n.Digest, at, 0)
+			is(t, name, err, ErrNotFound)
+		}
+	})
+}
