@@ -17,8 +17,8 @@ var proxyFiles embed.FS
 
 // The addresses of the examples, which the reader replaces.
 const (
-	ExampleServer  = "http://127.0.0.1:8000"
-	ExampleProgram = "http://127.0.0.1:9000"
+	exampleServer  = "http://127.0.0.1:8000"
+	exampleProgram = "http://127.0.0.1:9000"
 )
 
 // proxyValues are what a configuration contains of a site.
@@ -27,11 +27,13 @@ type proxyValues struct {
 	At                  string   // what nginx writes for the host of a request, with its port
 	Base                string   // the path of this server
 	Server, Program     string
+	ServerAt, ProgramAt string // the same without their scheme
 }
 
 // Proxies returns the configuration of each reverse proxy for a site with these hosts.
 func (p *Pages) Proxies(hosts []string) ([]Snippet, error) {
-	values := proxyValues{Hosts: hosts, At: "$host", Base: p.base, Server: ExampleServer, Program: ExampleProgram}
+	values := proxyValues{Hosts: hosts, At: "$host", Base: p.base, Server: exampleServer, Program: exampleProgram,
+		ServerAt: strings.TrimPrefix(exampleServer, "http://"), ProgramAt: strings.TrimPrefix(exampleProgram, "http://")}
 	for _, host := range hosts {
 		name, port, err := net.SplitHostPort(host)
 		if err != nil {
@@ -46,7 +48,8 @@ func (p *Pages) Proxies(hosts []string) ([]Snippet, error) {
 		*list = slices.Compact(*list)
 	}
 	var found []Snippet
-	for _, proxy := range []struct{ id, name string }{{"nginx", "nginx"}, {"caddy", "Caddy"}} {
+	for _, proxy := range []struct{ id, name string }{{"nginx", "nginx"}, {"caddy", "Caddy"},
+		{"haproxy", "HAProxy"}, {"haproxy-lua", "HAProxy: /etc/haproxy/mandate.lua"}} {
 		var b bytes.Buffer
 		err := p.snippets.ExecuteTemplate(&b, "proxy-"+proxy.id+".txt", values)
 		if err != nil {

@@ -19,7 +19,7 @@ func TestProxiesDocs(t *testing.T) {
 	}
 	for _, s := range found {
 		kind := strings.TrimPrefix(s.ID, "proxy-")
-		testkit.DocsBlock(t, "forward-auth.md", kind, "```"+kind+"\n"+s.Code+"\n```\n")
+		testkit.DocsBlock(t, "forward-auth.md", kind, "```"+strings.TrimPrefix(kind, "haproxy-")+"\n"+s.Code+"\n```\n")
 	}
 }
 

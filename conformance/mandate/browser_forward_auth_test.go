@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,7 @@ import (
 type guardingProxy struct {
 	kind    string // of the block in the page
 	program string
+	beside  string                                             // the kind of a second file
 	replace func(c *certificate, address, dir string) []string // what differs from the page
 	around  string                                             // with %s for the blocks
 	args    func(dir, file string) []string
@@ -51,6 +53,15 @@ var guardingProxies = []guardingProxy{
 		},
 		around: "{\n  admin off\n  auto_https disable_redirects\n  storage file_system DIR/storage\n}\n%s",
 		args:   func(_, file string) []string { return []string{"run", "--adapter", "caddyfile", "--config", file} },
+	},
+	{
+		kind: "haproxy", program: "haproxy", beside: "lua",
+		replace: func(c *certificate, address, dir string) []string {
+			return []string{"/etc/haproxy/mandate.lua", dir + "/lua", "bind :443 ssl crt /etc/haproxy/site.pem",
+				"bind " + address + " ssl crt " + dir + "/pem", "-i wiki.example.org", "-i wiki.example notes.example"}
+		},
+		around: "%s",
+		args:   func(_, file string) []string { return []string{"-db", "-f", file} },
 	},
 }
 
@@ -86,10 +97,22 @@ func (b guardingProxy) start(t *testing.T, s *server, program string, c *certifi
 		}
 	}
 	text = strings.ReplaceAll(fmt.Sprintf(b.around, strings.NewReplacer(pairs...).Replace(text)), "DIR", dir)
-	file := filepath.Join(dir, "config")
-	err := os.WriteFile(file, []byte(text), 0o600)
+	pem := slices.Concat(read(t, c.file), read(t, c.key))
+	err := os.WriteFile(filepath.Join(dir, "pem"), pem, 0o600)
 	if err != nil {
 		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "config")
+	err = os.WriteFile(file, []byte(text), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.beside != "" {
+		text = strings.ReplaceAll(blocks(t, b.beside), "127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://"))
+		err = os.WriteFile(filepath.Join(dir, b.beside), []byte(text), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd := exec.Command(testkit.Program(t, b.program, b.program), b.args(dir, file)...)
 	cmd.Env = append(environment(), "HOME="+dir)
@@ -107,8 +130,15 @@ func TestBrowserForwardAuth(t *testing.T) {
 			alice := s.person(t, "alice")
 			program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/html; charset=utf-8")
+				// Many programs read an underscore as a hyphen.
+				var users []string
+				for name, values := range r.Header {
+					if strings.EqualFold(strings.ReplaceAll(name, "_", "-"), "Remote-User") {
+						users = append(users, values...)
+					}
+				}
 				fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Wiki</title><link rel="icon" href="data:,"><p>%s is %q
-					of %q at %s</p></html>`, r.Method, r.Header.Values("Remote-User"), r.Header.Values("Remote-Groups"), r.URL)
+					of %q at %s</p></html>`, r.Method, users, r.Header.Values("Remote-Groups"), r.URL)
 			}))
 			t.Cleanup(program.Close)
 			address, c := port.Address(), newCertificate(t)
@@ -148,7 +178,8 @@ func TestBrowserForwardAuth(t *testing.T) {
 				return got.StatusCode, got.Header.Get("Location"), string(text[:n])
 			}
 			for _, forged := range [][]string{
-				{"Remote-User", "root"}, {"remote-user", "root"}, {"REMOTE-USER", "root", "Remote-User", "root"},
+				{"Remote-User", "root"}, {"remote-user", "root"}, {"Remote_User", "root"}, {"REMOTE_USER", "root"},
+				{"remote_User", "root"}, {"REMOTE-USER", "root", "Remote-User", "root"},
 				{"Remote-User", "root", "Connection", "Remote-User"},
 				{"Remote-User", "root", "Connection", "close, Remote-User"},
 			} {
@@ -213,4 +244,13 @@ func statusOfLine(t *testing.T, address, line, host string) int {
 	}
 	defer got.Body.Close()
 	return got.StatusCode
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
