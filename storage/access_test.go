@@ -245,6 +245,31 @@ func TestNarrowedApplicationLosesItsPeopleBatchByBatch(t *testing.T) {
 	})
 }
 
+// Lists that change again while the clean-up is on its way are applied to the people whom it has looked at already.
+func TestNarrowedAgainBeginsAnew(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, _ := w.scene(t, "alice")
+		must(t, w.AddGroup(t.Context(), "staff", at))
+		must(t, w.AddGroup(t.Context(), "other", at))
+		must(t, w.SetMembership(t.Context(), alice.ID, "staff", 0, at))
+		w.signedInto(t, alice, a)
+		w.restrict(t, a, []string{"staff"}, nil)
+		_, err := w.SweepExcluded(t.Context(), at, 1000)
+		must(t, err)
+		if held, _ := w.held(t, alice, a); held == 0 {
+			t.Fatal("a member has lost the application")
+		}
+		w.restrict(t, a, []string{"other"}, nil)
+		for n := int64(1); n > 0; {
+			n, err = w.SweepExcluded(t.Context(), at, 1000)
+			must(t, err)
+		}
+		if held, due := w.held(t, alice, a); held != 0 || due != 1 {
+			t.Errorf("the application has %d, and %d notifications are due", held, due)
+		}
+	})
+}
+
 func TestTemporaryMembershipEndsByItself(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, f := w.scene(t, "alice")

@@ -20,6 +20,7 @@ func hot(t *testing.T, w world) []string {
 	pair := newPair(f.ID)
 	key, identity := newPasskey(alice.ID), newIdentity(alice.ID)
 	root, link := w.administrator(t, "root"), w.invitation(t, rand.Text()+"@example.com")
+	w.excludes(t, alice)
 	own := Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}
 	var texts []string
 	s := world{opened(t, w.url), w.url} // does not record the statements of the preparation
@@ -116,6 +117,11 @@ func hot(t *testing.T, w world) []string {
 			s.answersSignUp(t),
 			second(s.AcceptInvitation(t.Context(), link.Digest, guest(link), nil)),
 			second(s.SetMappedGroups(t.Context(), alice.ID, []string{"staff"}, []string{"staff"}, at)),
+			second(s.SetMappedGroups(t.Context(), alice.ID, []string{"staff", "out"}, []string{"out"}, at)),
+			second(s.SetMappedGroups(t.Context(), alice.ID, []string{"staff", "out"}, nil, at)),
+			second(s.HasUsed(t.Context(), alice.ID, a.ID, at)),
+			second(s.TemporaryMemberships(t.Context(), "", alice.ID, at)),
+			second(s.EndMemberships(t.Context(), at, 10, newEvent("membership.ended", alice))),
 			s.AddSession(t.Context(), by(identity), "", proof(s.Store, n.UserID), 0),
 			s.DeleteIdentity(t.Context(), identity, Ways{Passkeys: true}, nil),
 			s.EndSession(t.Context(), alice.ID, n.ID, at, false),
@@ -149,6 +155,17 @@ func hot(t *testing.T, w world) []string {
 		t.Fatalf("only %d statements were prepared", len(texts))
 	}
 	return texts
+}
+
+// excludes registers an application that is not for the members of the group out.
+func (w world) excludes(t *testing.T, u User) {
+	t.Helper()
+	_, a, _ := w.scene(t, "owner")
+	for _, name := range []string{"staff", "out"} {
+		must(t, allow(ErrConflict, w.AddGroup(t.Context(), name, at)))
+	}
+	w.signedInto(t, u, a)
+	w.restrict(t, a, nil, []string{"out"})
 }
 
 // answersSignUp answers somebody who asks for an account.
@@ -227,6 +244,7 @@ func fill(t *testing.T, w world) {
 			FALSE, FALSE, 0, 0, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO groups SELECT 'g' || i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO memberships SELECT 'u' || i, 'g' || i FROM generate_series(1, 5000) i`,
+		`INSERT INTO group_administrators SELECT 'g' || i, 'u' || i FROM generate_series(1, 5000) i`,
 		`INSERT INTO consents SELECT 'u' || i, 'a' || i, '', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO sessions SELECT 's' || i, 's' || i, 'u' || i, i, i, i, '', '' FROM generate_series(1, 5000) i`,
 		`INSERT INTO settings SELECT 's' || i, i FROM generate_series(1, 5000) i`,
