@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/attributes"
 	rules "mandate/provider/claims"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
@@ -101,6 +102,62 @@ func TestOwnClaimsWithoutAnEndedMembership(t *testing.T) {
 			t.Error(values)
 		}
 	})
+}
+
+// An attribute of a person has one value everywhere, and the value of the moment at a refresh.
+func TestOwnClaimsFromAnAttribute(t *testing.T) {
+	f := begin(t, openID, func(c *Config) {
+		c.People.Attributes = attributes.Set{
+			{Name: "quota", Type: attributes.Number, Max: 500}, {Name: "teams", Type: attributes.List},
+		}
+	})
+	s := f.wholePerson("alice")
+	api := f.app(func(r *clients.Registration) { r.MayIntrospect = true })
+	app := f.app(signed, ruled(
+		`{"name":"quota","from":"attribute.quota","default":10,`+everywhere,
+		`{"name":"teams","from":"attribute.teams","filter":"r",`+everywhere,
+	))
+	set := func(changes ...string) error {
+		_, err := f.People.ChangeUser(t.Context(), policy.Operator(), s.User.ID, func(p *people.Person) {
+			p.Attributes = changes
+		})
+		return err
+	}
+	check := func(got *tokens.TokenResponse, quota, teams string) {
+		t.Helper()
+		for name, value := range map[string]string{"quota": quota, "teams": teams} {
+			want := strings.Join(slices.Repeat([]string{value}, 4), " ")
+			if values := f.in(api, got, name); values != want {
+				t.Errorf("%s: %s, want %s", name, values, want)
+			}
+		}
+	}
+	got := f.tokens(app, s, "scope", "openid")
+	check(got, "10", "null")
+	err := set("quota=50", "teams=red;blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = f.must(f.refresh(app, got.RefreshToken))
+	check(got, "50", `["red"]`)
+	wantInvalid(t, set("quota=501"), "attributes")
+	wantInvalid(t, set("sub=root"), "attributes")
+	err = set("quota=", "teams=blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = f.must(f.refresh(app, got.RefreshToken))
+	check(got, "10", "[]")
+	wantInvalid(t, f.change(app, ruled(`{"name":"x","from":"attribute.none","in":["id_token"]}`)), "claims")
+	// Another page has not seen the change.
+	shown := people.StateOf(s.User, []string{"staff"}, nil)
+	_, err = f.People.ChangeUser(t.Context(), policy.Operator(), s.User.ID, func(p *people.Person) {
+		p.Shown, p.LastName = shown, "Other"
+	})
+	wantInvalid(t, err, "shown")
+	if found := f.storedEvents("person.changed"); len(found) != 2 || found[0].Detail != "attributes" {
+		t.Errorf("events: %v", found)
+	}
 }
 
 // A rule for groups decides about that claim also where a scope brings it.

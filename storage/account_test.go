@@ -381,8 +381,9 @@ func TestUpdateUserOverwritesNothingUnseen(t *testing.T) {
 				SET last_name = 'Other' WHERE id = $1`,
 			"profile": `UPDATE users SET profile = '{"nickname":"other"}' WHERE id = $1`, "enabled": `UPDATE users
 				SET active = FALSE WHERE id = $1`,
-			"rights": `UPDATE users SET administrator = TRUE WHERE id = $1`, "a group more": `INSERT INTO memberships (user_id,
-				group_name) VALUES ($1, 'crew')`,
+			"attributes": `UPDATE users SET attributes = '{}' WHERE id = $1`, "rights": `UPDATE users SET
+				administrator = TRUE WHERE id = $1`, "a group more": `INSERT INTO memberships
+				(user_id, group_name) VALUES ($1, 'crew')`,
 			"a group less": `DELETE FROM memberships WHERE user_id = $1`, "another group": `UPDATE memberships
 				SET group_name = 'crew' WHERE user_id = $1`,
 			"deleted": `DELETE FROM users WHERE id = $1`,

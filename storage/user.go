@@ -23,7 +23,8 @@ type User struct {
 	Delegate          bool   `db:"delegate"` // administers a group; only read, never written
 	CreatedAt         int64  `db:"created_at"`
 	PasswordChangedAt int64  `db:"password_changed_at"`
-	Profile           string `db:"profile"` // a JSON object of claims
+	Profile           string `db:"profile"`    // a JSON object of claims
+	Attributes        string `db:"attributes"` // a JSON object of those that the operator has defined; empty: none
 	UpdatedAt         int64  `db:"updated_at"`
 	Language          string `db:"language"`      // of the browser in which the person last signed in; may be empty
 	FactorDueAt       int64  `db:"factor_due_at"` // when the person must have a second factor; 0: nobody has asked for one
@@ -34,7 +35,8 @@ type User struct {
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, ` +
-	`administrator, auditor, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation, ` +
+	`administrator, auditor, created_at, password_changed_at, profile, attributes, updated_at, language, ` +
+	`factor_due_at, generation, ` +
 	`EXISTS (SELECT 1 FROM group_administrators WHERE user_id = users.id) AS delegate`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is
@@ -93,11 +95,11 @@ func (t tx) addUser(u User, groups []string) error {
 		return err
 	}
 	_, err = t.exec(`INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active,
-		administrator, created_at, password_changed_at, updated_at, profile, auditor, number)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12, (SELECT CAST(value AS BIGINT) FROM settings
+		administrator, created_at, password_changed_at, updated_at, profile, auditor, attributes, number)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12, $13, (SELECT CAST(value AS BIGINT) FROM settings
 			WHERE name = 'last_user_number'))`,
 		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator,
-		u.CreatedAt, u.Profile, u.Auditor)
+		u.CreatedAt, u.Profile, u.Auditor, u.Attributes)
 	if err != nil {
 		return err
 	}
@@ -251,9 +253,10 @@ type Beside struct {
 // changes the groups of one person has locked the row too.
 func (t tx) isStill(id string, was NewUser, now int64) error {
 	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND first_name = $4
-		AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8 AND auditor = $9`,
+		AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8 AND auditor = $9
+		AND attributes = $10`,
 		id, was.Username, was.Email, was.FirstName, was.LastName, was.Administrator, was.Profile, was.Active,
-		was.Auditor)
+		was.Auditor, was.Attributes)
 	if err != nil {
 		return err
 	}
@@ -285,10 +288,10 @@ func (t tx) updateUser(u User, groups []string) error {
 		return err
 	}
 	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6,
-		active = $7, administrator = $8, profile = $9, updated_at = $10, auditor = $11,
+		active = $7, administrator = $8, profile = $9, updated_at = $10, auditor = $11, attributes = $12,
 		delegate_disabled = delegate_disabled AND NOT $7 WHERE id = $1`,
 		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator, u.Profile,
-		u.UpdatedAt, u.Auditor)
+		u.UpdatedAt, u.Auditor, u.Attributes)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func (l *loader) check() {
 	l.checkSecretKey()
 	l.checkLoginURL()
 	l.checkSignInServers()
+	l.checkAttributes()
 	l.checkPasswordHash()
 	l.checkMail()
 	l.checkBrand()

@@ -381,6 +381,7 @@ func TestConfigEachKey(t *testing.T) {
 		"PUSHED_REQUEST_EXPIRE_SECONDS": "60",
 		"OPEN_CLIENTS":                  "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60",
 		"OPEN_UNUSED_EXPIRE_SECONDS": "3600", "REGISTRATION_ALLOWED_GROUPS": "developers", "EDITABLE_BY_PEOPLE": "name",
+		"ATTRIBUTES":               "[{NAME: quota}]",
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}

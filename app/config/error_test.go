@@ -104,6 +104,29 @@ func TestConfigErrors(t *testing.T) {
 			at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set " +
 				"one of them, or remove this"},
 
+		// Attributes of people.
+		{"ATTRIBUTES: [{NAME: Quota}]\n", at + "ATTRIBUTES[0].NAME: needs a NAME of at most 40 lower-case letters, digits " +
+			"and _, which begins with a letter, such as quota"},
+		{"ATTRIBUTES: [{TYPE: list}]\n", at + "ATTRIBUTES[0]: needs a NAME of at most 40 lower-case letters, digits and _, " +
+			"which begins with a letter, such as quota"},
+		{"ATTRIBUTES: [{NAME: a}, {NAME: a}]\n", at + "ATTRIBUTES[1].NAME: has the NAME of an earlier item; choose another " +
+			"one"},
+		{"ATTRIBUTES: [{NAME: a, TYPE: text}]\n", at + "ATTRIBUTES[0].TYPE: must be one of string, number, boolean, list"},
+		{"ATTRIBUTES: [{NAME: a, MAX: 5}]\n", at + "ATTRIBUTES[0]: has MIN or MAX, which are for TYPE: number; remove them"},
+		{"ATTRIBUTES: [{NAME: a, TYPE: number, MIN: 5, MAX: 4}]\n", at + "ATTRIBUTES[0].MIN: is above MAX, so that no " +
+			"number is allowed"},
+		{"ATTRIBUTES: [{NAME: a, TYPE: number, MAX: 9007199254740992}]\n", at + "ATTRIBUTES[0].MAX: must be a number from " +
+			"-9007199254740991 to 9007199254740991"},
+		{"ATTRIBUTES: [{NAME: a, TYPE: boolean, VALUES: [x]}]\n", at + "ATTRIBUTES[0].VALUES: is for TYPE: string and " +
+			"TYPE: list; remove it"},
+		{"ATTRIBUTES: [{NAME: a, VALUES: [x, '']}]\n", at + "ATTRIBUTES[0].VALUES[1]: must have 1 to 200 characters on one " +
+			"line"},
+		{"ATTRIBUTES: [{NAME: a, TYPE: list, VALUES: ['x;y']}]\n", at + "ATTRIBUTES[0].VALUES[0]: has a semicolon or " +
+			"spaces at an end; the values of a list are separated by semicolons"},
+		{"ATTRIBUTES: [{NAME: a, VALUES: [x, x]}]\n", at + "ATTRIBUTES[0].VALUES[1]: is there twice; remove one"},
+		{"ATTRIBUTES: [" + strings.Repeat("{NAME: a},", 51) + "]\n", at +
+			"ATTRIBUTES: has more than 50 attributes; remove some"},
+
 		// Sign-up.
 		{"SIGN_UP: open\n", at + "SIGN_UP: is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is " +
 			"theirs by a link that is sent to it"},

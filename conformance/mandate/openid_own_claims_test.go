@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -8,15 +9,17 @@ import (
 // with one value, and with another one at a refresh after the person has left the group.
 func TestSpecOwnClaims(t *testing.T) {
 	onADatabase(t, func(t *testing.T, db database) {
-		s := openidServer(t, db)
+		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes},
+			settings: []string{"SAMPLE_API: true", "ATTRIBUTES: [{NAME: quota, TYPE: number}]"}})
 		s.mustCLI(t, "", "group", "add", "staff")
 		alice := s.person(t, "alice", "--group", "staff")
 		api := s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
 		app := s.application(t, "--name", "Shop", "--grant", "authorization_code", "--redirect-uri", phoneURI,
 			"--access-token-format", "jwt", "--claim", `{"name":"role","from":"groups","map":{"staff":"editor"},"text":true,`+
-				`"default":"viewer","in":["id_token","userinfo","access_token","introspection"]}`)
+				`"default":"viewer","in":["id_token","userinfo","access_token","introspection"]}`,
+			"--claim", `{"name":"quota","from":"attribute.quota","in":["id_token","userinfo","access_token","introspection"]}`)
 		b := s.signedIn(t, alice)
-		roles := func(what string, got tokens, want string) {
+		check := func(what string, got tokens, role, quota string) {
 			t.Helper()
 			access, err := s.locally(t, got.AccessToken)
 			if err != nil {
@@ -28,18 +31,20 @@ func TestSpecOwnClaims(t *testing.T) {
 				"the access token": access,
 				"introspection":    s.introspect(t, api.auth(), got.AccessToken),
 			} {
-				if claims["role"] != want {
-					t.Errorf("%s, %s: the role is %v, want %s", what, place, claims["role"], want)
+				if claims["role"] != role || fmt.Sprint(claims["quota"]) != quota {
+					t.Errorf("%s, %s: the role is %v, want %s; the quota is %v, want %v", what, place, claims["role"], role,
+						claims["quota"], quota)
 				}
 			}
 		}
 		first := b.signsIn(t, app, alice, "scope", "openid")
-		roles("the first tokens", first, "editor")
+		check("the first tokens", first, "editor", "<nil>")
 		s.mustCLI(t, "", "group", "rename", "staff", "crew")
 		next := s.mustToken(t, app.auth(), refreshForm(first.RefreshToken))
-		roles("after the group was renamed", next, "editor")
+		check("after the group was renamed", next, "editor", "<nil>")
 		s.mustCLI(t, "", "group", "remove-member", "crew", "alice")
+		s.mustCLI(t, "", "user", "update", "alice", "--attribute", "quota=50")
 		next = s.mustToken(t, app.auth(), refreshForm(next.RefreshToken))
-		roles("after the person left it", next, "viewer")
+		check("after the person left it, and got a quota", next, "viewer", "50")
 	})
 }

@@ -11,8 +11,9 @@ import (
 )
 
 var alice = claims.Person{
-	Groups:  []string{"shop-admins", "shop-staff", "vpn"},
-	Profile: map[string]any{"email": "alice@example.org"},
+	Groups:     []string{"shop-admins", "shop-staff", "vpn"},
+	Profile:    map[string]any{"email": "alice@example.org", "email_verified": true, "nickname": "ally"},
+	Attributes: map[string]any{"quota": json.Number("50"), "beta": true, "teams": []any{"red", "blue"}, "sub": "root"},
 }
 
 // values has parts of rules, and below each the value for alice.
@@ -68,14 +69,41 @@ const values = `
 "from":"profile.email","filter":"bob"
 	null
 
-"from":"profile.nickname"
+"from":"profile.gender"
 	null
 
-"from":"profile.nickname","default":"none"
+"from":"profile.gender","default":"none"
 	"none"
 
 "from":"value","value":true
 	true
+
+"from":"attribute.quota"
+	50
+
+"from":"attribute.quota","prefix":"GB "
+	"GB 50"
+
+"from":"attribute.quota","map":{"50":"large"}
+	"large"
+
+"from":"attribute.beta"
+	true
+
+"from":"attribute.sub"
+	"root"
+
+"from":"attribute.teams"
+	["red","blue"]
+
+"from":"attribute.teams","map":{"blue":"b"},"text":true
+	"b"
+
+"from":"attribute.none"
+	null
+
+"from":"attribute.none","default":10
+	10
 
 "from":"value","value":10
 	10
@@ -116,6 +144,7 @@ func TestMistakes(t *testing.T) {
 		raw, _ := json.Marshal(name)
 		return `{"name":` + string(raw) + `,"from":"groups","in":["id_token"]}`
 	}
+	known := claims.Known{Scopes: []string{"openid"}, Attributes: []string{"quota"}}
 	a := func(rest string) string { return `{"name":"a",` + rest + `,"in":["id_token"]}` }
 	for rule, want := range map[string]string{
 		``:                                    "one JSON object",
@@ -148,6 +177,9 @@ func TestMistakes(t *testing.T) {
 		a(`"from":"group"`):                                                        "missing or unknown",
 		a(`"from":"groups.x"`):                                                     "missing or unknown",
 		a(`"from":"profile.password"`):                                             "profile.email",
+		a(`"from":"attribute.none"`):                                               "no attribute",
+		a(`"from":"attribute.Quota"`):                                              "missing or unknown",
+		a(`"from":"attribute"`):                                                    "missing or unknown",
 		a(`"from":"value"`):                                                        `"value" is missing`,
 		a(`"from":"value","value":{"a":1}`):                                        "a text, a number",
 		a(`"from":"value","value":null`):                                           "a text, a number",
@@ -165,7 +197,7 @@ func TestMistakes(t *testing.T) {
 		`{"name":"a","from":"groups","map":{` + `"` + strings.Repeat("x", 2000) + `":1},"in":["id_token"]}`: "2000 bytes",
 	} {
 		var found []string
-		claims.Check([]string{rule}, []string{"openid"}, func(m string) { found = append(found, m) })
+		claims.Check([]string{rule}, known, func(m string) { found = append(found, m) })
 		if len(found) != 1 || !strings.Contains(found[0], want) || !strings.HasSuffix(found[0], ".") {
 			t.Errorf("%s: %q, want %q", rule, found, want)
 		}
@@ -175,7 +207,7 @@ func TestMistakes(t *testing.T) {
 		"at most 20 rules": strings.Split(strings.Repeat(with("a")+"\n", 21), "\n")[:21],
 	} {
 		var found []string
-		claims.Check(lines, nil, func(m string) { found = append(found, m) })
+		claims.Check(lines, claims.Known{}, func(m string) { found = append(found, m) })
 		if len(found) != 1 || !strings.Contains(found[0], what) {
 			t.Errorf("%q, want %q", found, what)
 		}
@@ -249,4 +281,51 @@ func FuzzParse(f *testing.F) {
 			t.Error(r.Name)
 		}
 	})
+}
+
+// Whoever may change their own profile must not choose a role with it: only what is proved can have a map.
+func TestAttackOwnProfileBecomesARole(t *testing.T) {
+	rule := func(field string) (claims.Rule, error) {
+		return claims.Parse(`{"name":"role","from":"profile.` + field + `","map":{"root":"Admin"},"in":["id_token"]}`)
+	}
+	for _, field := range []string{"name", "given_name", "nickname", "preferred_username", "website", "phone_number"} {
+		_, err := rule(field)
+		if err == nil || !strings.Contains(err.Error(), "people may choose it") {
+			t.Errorf("profile.%s: %v", field, err)
+		}
+	}
+	r, err := rule("email")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, proved := range []bool{true, false} {
+		value := r.Of(claims.Person{Profile: map[string]any{"email": "root", "email_verified": proved}})
+		if (value == "Admin") != proved {
+			t.Errorf("address proved %t: %v", proved, value)
+		}
+	}
+}
+
+// Neither upper case, a map, a default nor the name of an attribute makes a rule for a claim of a protocol.
+func TestAttackAttributeBecomesAProtocolClaim(t *testing.T) {
+	for _, name := range []string{"sub", "Sub", "aud", "ACT", "cnf", "client_id", "email_verified", "Azp", "may_act"} {
+		for _, more := range []string{
+			``, `,"map":{"root":"root"}`, `,"default":"root"`, `,"prefix":"root"`, `,"text":true`,
+		} {
+			for _, from := range []string{"attribute.sub", "attribute." + strings.ToLower(name), "groups"} {
+				line := `{"name":"` + name + `","from":"` + from + `"` + more + `,"in":["access_token"]}`
+				if _, err := claims.Parse(line); err == nil {
+					t.Errorf("%s is allowed", line)
+				}
+			}
+		}
+	}
+	// What the name of an attribute is does not matter: the rule has a name of its own.
+	set, err := claims.Read(`{"name":"x","from":"attribute.sub","map":{"root":"sub"},"in":["id_token"]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]any{"x": "sub"}, set.Claims(alice)); d != "" {
+		t.Error(d)
+	}
 }

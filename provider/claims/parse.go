@@ -32,9 +32,15 @@ var fields = []string{
 	"profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale",
 }
 
-// Check reads the rules of an application, a rule in each line. scopes are those that this server has. It returns the
-// lines in the form in which they are stored. wrong is called for each mistake.
-func Check(lines, scopes []string, wrong func(message string)) []string {
+// attributeName is the form of the name of an attribute.
+var attributeName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
+// Known is what this server has: the names of its scopes, and of the attributes of people.
+type Known struct{ Scopes, Attributes []string }
+
+// Check reads the rules of an application, a rule in each line. It returns the lines in the form in which they are
+// stored. wrong is called for each mistake.
+func Check(lines []string, known Known, wrong func(message string)) []string {
 	if len(lines) > maxRules {
 		wrong(fmt.Sprintf("Use at most %d rules.", maxRules))
 		return lines
@@ -45,8 +51,11 @@ func Check(lines, scopes []string, wrong func(message string)) []string {
 		if len(line) > maxLine {
 			err = fmt.Errorf("use at most %d bytes", maxLine)
 		}
-		if err == nil && rule.Scope != "" && !slices.Contains(scopes, rule.Scope) {
+		if err == nil && rule.Scope != "" && !slices.Contains(known.Scopes, rule.Scope) {
 			err = fmt.Errorf("there is no scope %q on this server", clip(rule.Scope))
+		}
+		if err == nil && rule.From == Attribute && !slices.Contains(known.Attributes, rule.Field) {
+			err = fmt.Errorf("there is no attribute %q on this server: the setting ATTRIBUTES names them", rule.Field)
 		}
 		if err != nil {
 			wrong(fmt.Sprintf("Rule %d: %s.", n+1, err))
@@ -295,11 +304,24 @@ func (r Rule) checkSource(has func(string) bool) error {
 	case (r.From == Fixed || r.From == Groups) && r.Field == "":
 		return nil
 	case r.From == Profile && slices.Contains(fields, r.Field):
+		return r.checkMap()
+	case r.From == Attribute && attributeName.MatchString(r.Field):
 		return nil
 	case r.From == Profile:
 		return fmt.Errorf(`"from" can read these fields of the profile: profile.%s`, strings.Join(fields, ", profile."))
 	}
-	return errors.New(`"from" is missing or unknown: use groups, profile.FIELD such as profile.email, or value`)
+	return errors.New(`"from" is missing or unknown: use groups, profile.FIELD such as profile.email, attribute.NAME ` +
+		`such as attribute.quota, or value`)
+}
+
+// checkMap refuses a map of what the person may have chosen: whoever changes their own name to one that is in the map
+// would give themselves its role. An address is proved, and counts only if it is (see source).
+func (r Rule) checkMap() error {
+	if len(r.Map) == 0 || r.Field == "email" {
+		return nil
+	}
+	return fmt.Errorf(`"map" cannot read profile.%s: people may choose it, and with it what the map gives; use groups, `+
+		`an attribute, or profile.email`, r.Field)
 }
 
 // String returns the rule in the form in which it is stored: with its members in one order, and without spaces.

@@ -22,8 +22,8 @@ func Places() []string { return []string{IDToken, UserInfo, AccessToken, Introsp
 // Rule says what one claim contains, and where it is.
 type Rule struct {
 	Name  string
-	From  string // Groups, Profile or Fixed
-	Field string // of the profile
+	From  string // Groups, Profile, Attribute or Fixed
+	Field string // of the profile, or the name of the attribute
 	Value any    // of Fixed
 
 	Filter string // keeps the values that begin with it
@@ -46,15 +46,17 @@ type Pair struct {
 
 // The sources of a claim.
 const (
-	Groups  = "groups"
-	Profile = "profile"
-	Fixed   = "value"
+	Groups    = "groups"
+	Profile   = "profile"
+	Attribute = "attribute" // only those to which administrators give the values
+	Fixed     = "value"
 )
 
 // Person is what the rules know of somebody.
 type Person struct {
-	Groups  []string
-	Profile map[string]any
+	Groups     []string
+	Profile    map[string]any
+	Attributes map[string]any // a list has the type []any
 }
 
 // Of returns the value for a person, or nil.
@@ -89,9 +91,17 @@ func (r Rule) source(person Person) (values []any, list bool) {
 		}
 		return values, true
 	}
-	value, known := person.Profile[r.Field]
-	if !known {
+	from := person.Profile
+	if r.From == Attribute {
+		from = person.Attributes
+	}
+	value, known := from[r.Field]
+	unproved := r.From == Profile && r.Field == "email" && len(r.Map) > 0 && from["email_verified"] != true
+	if !known || unproved {
 		return nil, false
+	}
+	if all, is := value.([]any); is {
+		return slices.Clone(all), true
 	}
 	return []any{value}, false
 }

@@ -219,7 +219,8 @@ func (p *Clients) checkClaims(found *oauth.Invalid, r *Registration, was storage
 	if strings.Join(r.Claims, "\n") == was.Claims {
 		return
 	}
-	r.Claims = claims.Check(r.Claims, p.rules.ScopeNames(), func(message string) { found.Add("claims", "%s", message) })
+	known := claims.Known{Scopes: p.rules.ScopeNames(), Attributes: p.people.AttributeNames()}
+	r.Claims = claims.Check(r.Claims, known, func(message string) { found.Add("claims", "%s", message) })
 }
 
 func checkLifetimes(found *oauth.Invalid, r Registration, may policy.Allowance) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mandate/provider/attributes"
 	"mandate/provider/bell"
 	"mandate/provider/limits"
 	"mandate/provider/notices"
@@ -71,6 +72,12 @@ type Config struct {
 	// mandate, CLIENT_SECRET_FILE: /run/secrets/company}`. The login page has a button for each, in this order.
 	// Register the redirect URI `BASE_URL/login/with/NAME/callback/` there.
 	Servers []Server `key:"SIGN_IN_SERVERS" default:"[]"`
+	// Attributes are what you want to know about people beyond their profile, such as a quota, for the
+	// [claims of applications](openid-connect.md#own-attributes-of-people).
+	//
+	// An item has the form `{NAME: quota, TYPE: number, MAX: 500}`. `mandate user update` gives people the
+	// values. The values of an attribute that you remove stay stored, and have no effect.
+	Attributes attributes.Set `key:"ATTRIBUTES" default:"[]"`
 
 	Name       string   // the name of the service; may be empty
 	ServerName string   // the name of the service in an authenticator app, or else the host of this server

@@ -29,6 +29,7 @@ type Person struct {
 	Auditor       bool     // sees what administrators see, and changes nothing of it
 	Administers   []string // the groups that the person administers
 	Profile       *Profile // nil: the profile does not change
+	Attributes    []string // those that change, as NAME=VALUE; an empty value removes one
 
 	// Shown is the StateOf the person that somebody has seen who decides about a change; "": nobody has seen any.
 	Shown string
@@ -159,7 +160,7 @@ func personError(err error) error {
 // StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they
 // have not seen.
 func StateOf(u storage.User, groups, administers []string) string {
-	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile,
+	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile, u.Attributes,
 		fmt.Sprint(u.Active, u.Administrator, u.Auditor)}, slices.Sorted(slices.Values(groups))...)
 	parts = append(append(parts, "administers"), slices.Sorted(slices.Values(administers))...)
 	return seal.Digest(strings.Join(parts, "\x00"))

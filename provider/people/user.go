@@ -17,12 +17,16 @@ func (p *People) newUser(ctx context.Context, person Person) (storage.User, erro
 	found := &oauth.Invalid{}
 	person.check(found)
 	p.config.checkNewPassword(found, "password", person.Password, person.account())
-	if err := found.Err(); err != nil {
+	attributes, err := p.changedAttributes(found, "", person)
+	if err == nil {
+		err = found.Err()
+	}
+	if err != nil {
 		return storage.User{}, err
 	}
 	// This check comes before the slow hash, so that a name that is taken costs
 	// nothing.
-	err := p.checkUsername(ctx, person.Username)
+	err = p.checkUsername(ctx, person.Username)
 	if err == nil {
 		err = p.checkSubject(ctx, person.Subject)
 	}
@@ -33,7 +37,9 @@ func (p *People) newUser(ctx context.Context, person Person) (storage.User, erro
 	if err != nil {
 		return storage.User{}, err
 	}
-	return person.record(hash)
+	u, err := person.record(hash)
+	u.Attributes = attributes
+	return u, err
 }
 
 // AddUser stores a new person and returns it. It returns an Invalid for mistakes in the form, and ErrConfirm if the
@@ -172,7 +178,12 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 		found.Add("administrator", "You cannot disable your own account or give up your own administrator rights. Ask "+
 			"another administrator.")
 	}
-	if err := found.Err(); err != nil {
+	before := u
+	u.Attributes, err = p.changedAttributes(found, before.Attributes, person)
+	if err == nil {
+		err = found.Err()
+	}
+	if err != nil {
 		return err
 	}
 	groups, err := p.GroupsOf(ctx, id)
@@ -183,7 +194,6 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
-	before := u
 	if person.Shown != "" && person.Shown != StateOf(before, groups, administers) {
 		return changedMeanwhile()
 	}
@@ -291,6 +301,7 @@ func changeEvents(before, after storage.User, groups, newGroups []string) []even
 		events.Field{Name: "first_name", Is: before.FirstName != after.FirstName},
 		events.Field{Name: "last_name", Is: before.LastName != after.LastName},
 		events.Field{Name: "profile", Is: before.Profile != after.Profile},
+		events.Field{Name: "attributes", Is: before.Attributes != after.Attributes},
 		events.Field{Name: "groups", Is: !oauth.SameSet(groups, newGroups)})
 	if fields != "" {
 		list = append(list, events.Event{Kind: events.PersonChanged, Person: after, Detail: fields})

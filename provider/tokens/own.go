@@ -29,7 +29,8 @@ func (p *Tokens) describe(ctx context.Context, userID string, groups bool) (clai
 		return claims.Person{}, err
 	}
 	person := claims.Person{Profile: known}
-	if groups {
+	person.Attributes, err = p.people.AttributesOf(u)
+	if err == nil && groups {
 		person.Groups, err = p.people.GroupsOf(ctx, u.ID)
 	}
 	return person, err

@@ -26,6 +26,7 @@ var flagOf = map[string]string{
 	"last_name":             "--last-name",
 	"group":                 "--group",
 	"administrator":         "--admin",
+	"attributes":            "--attribute",
 	"auditor":               "--auditor",
 	"administers":           "--administers",
 	"password":              "password",

@@ -2,6 +2,8 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,8 @@ import (
 type personView struct {
 	userView
 	Profile people.Profile `json:"profile"` // the other claims (OIDC Core §5.1)
+	// Attributes are those of the setting ATTRIBUTES that the person has.
+	Attributes map[string]any `json:"attributes"`
 	// Until has the groups that the person leaves by themselves, and when.
 	Until          map[string]string `json:"memberships_until,omitempty"`
 	HasPassword    bool              `json:"has_password"`
@@ -122,6 +126,10 @@ func (v *personView) addAccount(ctx context.Context, from *provider.Provider, u 
 		v.Until[m.Group] = timestamp(m.ExpiresAt)
 	}
 	v.Profile, err = people.ProfileOf(u)
+	if err != nil {
+		return err
+	}
+	v.Attributes, err = from.People.AttributesOf(u)
 	return err
 }
 
@@ -206,6 +214,9 @@ func (v personView) rows() [][]string {
 		{"password", yes(v.HasPassword)},
 		{"authenticator app", dash(v.TOTPSince)},
 		{"recovery codes", strconv.Itoa(v.RecoveryCodes)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Attributes)) {
+		rows = append(rows, []string{"attribute " + name, fmt.Sprint(v.Attributes[name])})
 	}
 	for _, k := range v.Passkeys {
 		rows = append(rows, []string{"passkey", k.Name})

@@ -46,6 +46,12 @@ func personFlags() []fieldFlag[people.Person] {
 		{"locality", "`TOWN`", func(p *p) any { return &p.Profile.Address.Locality }},
 		{"region", "state or `REGION`", func(p *p) any { return &p.Profile.Address.Region }},
 		{"postal-code", "postal `CODE`", func(p *p) any { return &p.Profile.Address.PostalCode }},
+		{
+			"attribute",
+			"`NAME=VALUE` of an attribute of the setting ATTRIBUTES; an empty value removes it; semicolons separate the " +
+				"values of a list; may be repeated",
+			func(p *p) any { return &p.Attributes },
+		},
 		{"country", "`COUNTRY`", func(p *p) any { return &p.Profile.Address.Country }},
 	}
 }
@@ -62,7 +68,8 @@ func (p *program) userUpdateCommand() *cobra.Command {
 		Long: `Change a person. What no flag names stays as it is. --group gives the whole list of groups,
 and an empty text removes the person from all: group add-member and group remove-member
 change one. --administers likewise gives the whole list of groups that the person administers.
-A flag without a value is switched off with =false, such as --admin=false.
+--attribute changes only what it names. A flag without a value is switched off with =false,
+such as --admin=false.
 
 Another email address or phone number is not confirmed, unless a flag says so. Whoever
 becomes an administrator or an auditor is signed out everywhere.
