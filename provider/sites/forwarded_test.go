@@ -38,6 +38,16 @@ func TestHostOfARequest(t *testing.T) {
 	}
 }
 
+// Two ports of a host share their cookies (RFC 6265 §8.5), so the cookies have different names.
+func TestCookiesOfTwoPorts(t *testing.T) {
+	h := http.Header{"Cookie": {Cookie("wiki:8443", "a").String() + "; " + Cookie("wiki", "b").String()}}
+	for host, want := range map[string]string{"wiki:8443": "a", "wiki": "b", "wiki:9443": "", "[::1]": "b"} {
+		if got := CookieOf(host, h); got != want {
+			t.Errorf("%s: %q, expected %q", host, got, want)
+		}
+	}
+}
+
 // A browser returns to a path of the same host.
 func FuzzReturnTarget(f *testing.F) {
 	for _, seed := range []string{"/", "//evil.example", `/\evil.example`, "/a?b=c", "/.mandate/sign-out", "/\t/x", "x:"} {
