@@ -211,7 +211,7 @@ var layers = map[string][]string{
 		"mandate/handlers/person", "mandate/handlers/request", "mandate/handlers/web", "mandate/provider/checkup",
 		"mandate/provider/clients", "mandate/provider/events", "mandate/provider/oauth", "mandate/provider/people",
 		"mandate/provider/policy", "mandate/provider/registration", "mandate/provider/resources",
-		"mandate/provider/spreadsheet", "mandate/storage", "mandate/templates",
+		"mandate/provider/sites", "mandate/provider/spreadsheet", "mandate/storage", "mandate/templates",
 	},
 	"handlers/clients": {
 		"mandate/handlers/request", "mandate/handlers/web", "mandate/provider", "mandate/provider/acr",
@@ -328,7 +328,7 @@ var records = map[string][]string{
 	"handlers/account":  {"FromDocument", "Passkey", "SignedIn", "User"},
 	"handlers/admin": {
 		"ActDisable", "ActEnable", "ActFactors", "ActLink", "ActRemove", "Application", "Event", "Group", "Invitation",
-		"SignedIn", "User",
+		"SignedIn", "Site", "User",
 	},
 	"handlers/clients": {
 		"Application", "FromCommand", "FromDocument", "FromPage", "FromRegistration", "Selection",

@@ -80,7 +80,7 @@ var files = []string{"basic", "config", "formpost", "rp-initiated-logout", "back
 var everyClaim = map[string]any{
 	"name": "Carol Margaret Meier", "given_name": "Carol", "middle_name": "Margaret", "family_name": "Meier",
 	"nickname": "Caro", "preferred_username": "carol", "gender": "female", "birthdate": "1984-02-29",
-	"zoneinfo": "Europe/Zurich", "locale": "de-CH", "profile": "https://example.org/carol",
+	"zoneinfo": "Europe/Zurich", "locale": "en-GB", "profile": "https://example.org/carol",
 	"picture": "https://example.org/carol.png", "website": "https://carol.example.org/",
 	"email": "carol@example.org", "email_verified": true, "phone_number": "+41443334455", "phone_number_verified": true,
 	"address": map[string]any{"formatted": "Seestrasse 1, 8002 Zurich, Switzerland", "street_address": "Seestrasse 1",

@@ -116,7 +116,7 @@ password=$(random)
 mandate migrate >/dev/null
 printf %s "$password" | mandate user add "$username" --password-stdin \
 	--email carol@example.org --email-verified --first-name Carol --middle-name Margaret --last-name Meier --nickname Caro \
-	--gender female --birthdate 1984-02-29 --zoneinfo Europe/Zurich --locale de-CH \
+	--gender female --birthdate 1984-02-29 --zoneinfo Europe/Zurich --locale en-GB \
 	--profile https://example.org/carol --picture https://example.org/carol.png --website https://carol.example.org/ \
 	--phone-number +41443334455 --phone-number-verified \
 	--address "Seestrasse 1, 8002 Zurich, Switzerland" --street-address "Seestrasse 1" --locality Zurich --region ZH \

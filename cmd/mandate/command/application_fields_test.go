@@ -23,6 +23,7 @@ var withoutFlag = map[string]string{
 	"Program":      "it never changes: --for of application add names it",
 	"SectorURI":    "only an application that registers itself has it, from its metadata",
 	"Said":         "it names the flags that are present",
+	"Site":         "site add and site update set it",
 }
 
 // A flag for a field that only one of the commands has is forgotten in the other: what somebody has set with one could
@@ -168,6 +169,9 @@ func fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int64:
 		v.SetInt(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0))

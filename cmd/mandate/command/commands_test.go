@@ -118,6 +118,7 @@ func TestAddAndUpdateHaveAFlagForEveryFieldOfAPerson(t *testing.T) {
 		"Verified":        "it is no field",
 		"Username":        "of user add it is the argument",
 		"Profile.Address": "its parts have flags",
+		"Administers":     "it is a flag of user update: a new person administers nothing",
 	}
 	set := map[string]bool{}
 	for _, one := range personFlags() {
