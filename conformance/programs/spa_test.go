@@ -41,10 +41,7 @@ func TestSinglePage(t *testing.T) {
 	id, _ := s.register(t, spa, app+spa.redirect, app+"/silent")
 	first := tab(t, inBrowser)
 	first.open(app + "/#" + url.Values{"authority": {s.issuer}, "client_id": {id}}.Encode())
-	first.run(chromedp.Evaluate[chromedp.Void]("void signIn()"),
-		chromedp.SendKeys(chromedp.CSS("#username"), alice.username),
-		chromedp.SendKeys(chromedp.CSS("#password"), alice.password+"\r"),
-		chromedp.Click(chromedp.CSS("button[value=approve]:not([aria-disabled])")))
+	first.signIn(chromedp.Evaluate[chromedp.Void]("void signIn()"))
 	first.wantShown()
 
 	// Both tabs refresh with the same refresh token, at the same time.
@@ -122,11 +119,35 @@ func (w *window) open(address string) {
 	w.run(chromedp.Navigate(address))
 }
 
+// signIn signs alice in, and approves, after a step that leads to Mandate.
+func (w *window) signIn(start chromedp.Action[chromedp.Void]) {
+	w.Helper()
+	w.leave(start)
+	w.leave(chromedp.SendKeys(chromedp.CSS("#username"), alice.username),
+		chromedp.SendKeys(chromedp.CSS("#password"), alice.password+"\r"))
+	w.leave(chromedp.Click(chromedp.CSS("button[value=approve]:not([aria-disabled])")))
+}
+
 func (w *window) run(steps ...chromedp.Action[chromedp.Void]) {
+	w.Helper()
+	w.within(func(ctx context.Context) error { return chromedp.Do(ctx, steps...) })
+}
+
+// leave runs steps that lead to another page, and waits for that page: an element that was found before it came cannot
+// be used any more.
+func (w *window) leave(steps ...chromedp.Action[chromedp.Void]) {
+	w.Helper()
+	w.within(func(ctx context.Context) error {
+		_, err := chromedp.RunResponse(ctx, steps...)
+		return err
+	})
+}
+
+func (w *window) within(work func(context.Context) error) {
 	w.Helper()
 	ctx, stop := context.WithTimeout(w.ctx, time.Minute)
 	defer stop()
-	err := chromedp.Do(ctx, steps...)
+	err := work(ctx)
 	if err != nil {
 		at, _ := chromedp.Run(w.ctx, chromedp.Evaluate[string]("location.href + ': ' + document.body.innerText"))
 		w.Fatalf("%v: the browser is at %s", err, at)

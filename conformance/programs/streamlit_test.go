@@ -64,12 +64,7 @@ func TestForeignStreamlit(t *testing.T) {
 	}
 	w := tab(t, inBrowser)
 	w.open(s.url("/"))
-	w.run(
-		button("Log in"),
-		chromedp.SendKeys(chromedp.CSS("#username"), alice.username),
-		chromedp.SendKeys(chromedp.CSS("#password"), alice.password+"\r"),
-		chromedp.Click(chromedp.CSS("button[value=approve]:not([aria-disabled])")),
-	)
+	w.signIn(button("Log in"))
 	w.wantText("[data-testid=stText]")
 	w.run(button("Log out"), button("Log in"))
 	streamlit.wantVerified(t)
