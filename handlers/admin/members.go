@@ -8,6 +8,7 @@ import (
 
 	"mandate/handlers/web"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 	"mandate/templates"
 )
@@ -137,17 +138,22 @@ func (s *server) inviteMember(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// onMember returns who administers the group of the path, and the member whom the page is about.
+func (s *server) onMember(r *http.Request) (
+	who *storage.SignedIn, by policy.Actor, group, id string, err error) {
+	who, group, err = s.inGroup(r)
+	if err == nil {
+		id, err = web.Variable(r, "id")
+	}
+	if err == nil {
+		by, err = s.Acting(r, who)
+	}
+	return who, by, group, id, err
+}
+
 // member shows a member of a group, with what the administrator of the group may do.
 func (s *server) member(w http.ResponseWriter, r *http.Request) error {
-	who, group, err := s.inGroup(r)
-	if err != nil {
-		return err
-	}
-	id, err := web.Variable(r, "id")
-	if err != nil {
-		return err
-	}
-	actor, err := s.Acting(r, who)
+	_, actor, group, id, err := s.onMember(r)
 	if err != nil {
 		return err
 	}
@@ -182,15 +188,7 @@ func (s *server) member(w http.ResponseWriter, r *http.Request) error {
 
 // toMember leads back to the page with the button, for a person who had to sign in again.
 func (s *server) toMember(w http.ResponseWriter, r *http.Request) error {
-	who, group, err := s.inGroup(r)
-	if err != nil {
-		return err
-	}
-	id, err := web.Variable(r, "id")
-	if err != nil {
-		return err
-	}
-	actor, err := s.Acting(r, who)
+	who, actor, group, id, err := s.onMember(r)
 	if err == nil {
 		_, err = s.Provider.People.Member(r.Context(), actor, group, id)
 	}
@@ -207,15 +205,7 @@ func (s *server) toMember(w http.ResponseWriter, r *http.Request) error {
 // manage returns the handler of the form of an act.
 func (s *server) manage(act string) web.Handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		who, group, err := s.inGroup(r)
-		if err != nil {
-			return err
-		}
-		id, err := web.Variable(r, "id")
-		if err != nil {
-			return err
-		}
-		actor, err := s.Acting(r, who)
+		_, actor, group, id, err := s.onMember(r)
 		if err == nil {
 			err = s.Provider.People.Manage(r.Context(), actor, group, id, act)
 		}

@@ -1,5 +1,5 @@
-// Package attributes holds what an operator wants to know about people beyond their profile (OIDC Core §5.1), such as a
-// quota or a department. Administrators give people the values, and the claim rules of applications read them.
+// Package attributes holds what an operator wants to know about people beyond their profile (OIDC Core §5.1), such as
+// a quota or a department. Administrators give people the values, and the claim rules of applications read them.
 package attributes
 
 import (

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/csv"
 	"strings"
 
@@ -141,55 +142,47 @@ func (f listForm) check() error {
 }
 
 func (p *program) accessPeopleCommand() *cobra.Command {
-	var as listForm
-	c := &cobra.Command{
-		Use:   "people CLIENT_ID",
-		Short: "List the people who may use an application",
-		Args:  arguments("CLIENT_ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			err := as.check()
-			if err != nil {
-				return err
-			}
-			return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
-				var list []listView
-				err := o.provider.Access.EachUser(c.Context(), a, func(u storage.User) error {
-					list = append(list, listView{u.Username, a.ClientID, a.Name})
-					return nil
-				})
-				if err != nil {
-					return err
-				}
-				return p.writeList(list, as)
+	return p.accessListCommand("people", "CLIENT_ID", "List the people who may use an application",
+		func(ctx context.Context, id string, add func(storage.User, storage.Application) error) error {
+			return p.withApplication(ctx, id, func(o *opened, a storage.Application) error {
+				return o.provider.Access.EachUser(ctx, a, func(u storage.User) error { return add(u, a) })
 			})
-		},
-	}
-	as.flags(c)
-	return c
+		})
 }
 
 func (p *program) accessApplicationsCommand() *cobra.Command {
+	return p.accessListCommand("applications", "USERNAME", "List the applications that a person may use",
+		func(ctx context.Context, name string, add func(storage.User, storage.Application) error) error {
+			return p.withUser(ctx, name, func(o *opened, u storage.User) error {
+				return o.provider.Access.EachUsable(ctx, u.ID, func(a storage.Application) error { return add(u, a) })
+			})
+		})
+}
+
+// accessListCommand makes a command that lists who may use what. each calls its last argument with each row.
+func (p *program) accessListCommand(
+	use, argument, short string,
+	each func(context.Context, string, func(storage.User, storage.Application) error) error,
+) *cobra.Command {
 	var as listForm
 	c := &cobra.Command{
-		Use:   "applications USERNAME",
-		Short: "List the applications that a person may use",
-		Args:  arguments("USERNAME"),
+		Use:   use + " " + argument,
+		Short: short,
+		Args:  arguments(argument),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := as.check()
 			if err != nil {
 				return err
 			}
-			return p.withUser(c.Context(), args[0], func(o *opened, u storage.User) error {
-				var list []listView
-				err := o.provider.Access.EachUsable(c.Context(), u.ID, func(a storage.Application) error {
-					list = append(list, listView{u.Username, a.ClientID, a.Name})
-					return nil
-				})
-				if err != nil {
-					return err
-				}
-				return p.writeList(list, as)
+			var list []listView
+			err = each(c.Context(), args[0], func(u storage.User, a storage.Application) error {
+				list = append(list, listView{u.Username, a.ClientID, a.Name})
+				return nil
 			})
+			if err != nil {
+				return err
+			}
+			return p.writeList(list, as)
 		},
 	}
 	as.flags(c)
