@@ -87,9 +87,11 @@ func (s *server) usable(w http.ResponseWriter, r *http.Request) error {
 	return s.Render(w, r, http.StatusOK, page)
 }
 
+func checkRoute(id string) string { return "/admin/applications/" + id + "/check/" }
+
 // checkPath is the page that says what would happen for a person at an application.
 func (s *server) checkPath(id, username string) string {
-	path := s.Path("/admin/applications/" + id + "/check/")
+	path := s.Path(checkRoute(id))
 	if username != "" {
 		path += "?" + url.Values{byPerson: {username}}.Encode()
 	}

@@ -33,7 +33,7 @@ func Routes(site *web.Site, at web.Routing) {
 	at("/admin/users/{id}/access/export/", s.Own, on{get: web.Audited(s.exportUsable)})
 	at(web.PeopleOfPath("{id}"), s.Own, on{get: web.Audited(s.peopleOf)})
 	at(web.PeopleOfPath("{id}")+"export/", s.Own, on{get: web.Audited(s.exportPeopleOf)})
-	at("/admin/applications/{id}/check/", s.Own, on{get: web.Audited(s.checkAccess)})
+	at(checkRoute("{id}"), s.Own, on{get: web.Audited(s.checkAccess)})
 	at(invitationsPath, s.Own, on{get: web.Audited(s.invitations)})
 	at(invitationsPath+"new/", s.Lasting, on{get: s.invitePage, post: s.invite})
 	at(invitationsPath+"list/", s.Lasting, on{get: s.inviteListPage, post: s.inviteList})
